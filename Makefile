@@ -1,0 +1,142 @@
+# Headroom's front door. `make` prints the targets. AWS=1 talks to your AWS account; without it everything
+# runs against the rehearsal, an AWS on this machine.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+PYTHON   ?= python3.11
+VENV     ?= .venv
+PY       := $(VENV)/bin/python
+MODEL    ?= kokoro-82m
+ENDPOINT ?= speech-kokoro-82m
+VARIANT  ?= primary
+SLO_MS   ?= 3000
+OUT      ?= artifacts
+ARGS     ?=
+
+TARGET_ENDPOINT = --endpoint $(ENDPOINT) --variant $(VARIANT)
+
+ifdef AWS
+IN_ENV    :=
+REHEARSED :=
+QMAX_ARGS :=
+else
+IN_ENV    = eval "$$($(PY) -m rehearsal env)" &&
+REHEARSED = rehearsal-up
+QMAX_ARGS = $(REHEARSAL_LADDER)
+endif
+
+# Short enough for a CPU; the published method (240 s hold, 60 s window) is the default everywhere else.
+REHEARSAL_LADDER ?= --rungs 1,2,4,8 --hold-s 48 --measure-window-s 45 --idle-s 2
+PEAK   ?= --peak-rps 10 --trough-rps 1
+
+.PHONY: help
+help: ## Show this list
+	@awk 'BEGIN{FS=":.*## "} /^[a-z-]+:.*## /{printf "  \033[1m%-18s\033[0m %s\n",$$1,$$2} /^##@/{printf "\n%s\n",substr($$0,5)}' $(MAKEFILE_LIST) \
+	 | { [ -t 1 ] && cat || sed 's/\x1b\[[0-9;]*m//g'; }
+
+##@ Set up and check
+
+$(VENV)/.done: pyproject.toml constraints.txt
+	$(PYTHON) -m venv $(VENV)
+	$(PY) -m pip install -q --disable-pip-version-check -c constraints.txt -e '.[dev]'
+	@touch $@
+
+.PHONY: setup test test-all check clean
+setup: $(VENV)/.done ## Create .venv with everything the rehearsal and the tests need
+
+test: setup ## Run the test suite
+	$(PY) -m pytest -q -m "not slow and not aws" $(ARGS)
+
+test-all: setup ## Run the slow tests too
+	$(PY) -m pytest -q -m "not aws" $(ARGS)
+
+check: setup ## Lint, types, Terraform format and security analysis
+	$(PY) -m ruff check .
+	$(PY) -m ruff format --check .
+	$(PY) -m mypy
+	@if command -v terraform >/dev/null; then terraform fmt -check -recursive terraform; else echo "terraform not installed: format not checked"; fi
+
+clean: ## Remove what was measured here, not what is deployed
+	rm -rf $(OUT) .pytest_cache .mypy_cache .ruff_cache
+
+##@ Measure (AWS=1 for a real account)
+
+.PHONY: qmax ttotal plan plan-article
+qmax: setup $(REHEARSED) ## Measure Q_max of one instance
+	$(IN_ENV) $(PY) -m loadtest.ladder $(TARGET_ENDPOINT) --model $(MODEL) --slo-ms $(SLO_MS) --out $(OUT) $(QMAX_ARGS) $(ARGS)
+
+ttotal: setup $(REHEARSED) ## Measure T_total by stage
+	$(IN_ENV) $(PY) -m scripts.ttotal $(TARGET_ENDPOINT) --model $(MODEL) --out $(OUT) $(ARGS)
+
+plan: setup ## Compute the plan from the newest measurements
+	$(PY) -m planner plan --model $(MODEL) --artifacts $(OUT) --slo-ms $(SLO_MS) $(PEAK) --out $(OUT) --tfvars terraform/plan.auto.tfvars $(ARGS)
+
+plan-article: setup ## Plan from the published measurements
+	$(PY) -m planner plan --qmax examples/article/qmax.json --ttotal examples/article/ttotal.json --peak-rps 5000 --trough-rps 10 --out $(OUT)/article $(ARGS)
+
+##@ Deploy and guard
+
+.PHONY: deploy apply-plan destroy tf-plan tf-test drift validate validate-load thaw
+deploy: setup $(REHEARSED) ## Foundation, image, weights, endpoint
+	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) $(ARGS)
+
+apply-plan: setup $(REHEARSED) ## Create autoscaling from the plan
+	$(IN_ENV) $(PY) -m scripts.apply_plan $(TARGET_ENDPOINT) $(ARGS)
+
+destroy: setup $(REHEARSED) ## Take it down (ALL=1 removes the weight cache and the registry too)
+	$(IN_ENV) $(PY) -m scripts.destroy $(TARGET_ENDPOINT) $(if $(ALL),--all) $(ARGS)
+
+tf-plan: setup $(REHEARSED) ## Terraform plan as it would be applied
+	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) --plan-only $(ARGS)
+
+tf-test: ## Terraform's own tests, offline
+	cd terraform && terraform init -backend=false -input=false >/dev/null && terraform test
+
+drift: setup $(REHEARSED) ## Compare what is live with what was intended
+	$(IN_ENV) $(PY) -m scripts.drift $(TARGET_ENDPOINT) --model $(MODEL) --artifacts $(OUT) $(ARGS)
+
+validate: setup $(REHEARSED) ## Compare the deployed policy with the plan
+	$(IN_ENV) $(PY) -m scripts.validate $(TARGET_ENDPOINT) --model $(MODEL) --artifacts $(OUT) $(ARGS)
+
+validate-load: setup $(REHEARSED) ## Replay the surge the plan promises to survive
+	$(IN_ENV) $(PY) -m scripts.validate_load $(TARGET_ENDPOINT) --model $(MODEL) --artifacts $(OUT) $(ARGS)
+
+thaw: setup $(REHEARSED) ## Put back what an interrupted run left frozen
+	$(IN_ENV) $(PY) -m scripts.thaw $(TARGET_ENDPOINT) $(ARGS)
+
+##@ Rehearse without AWS
+
+.PHONY: rehearsal-up rehearsal-down rehearse-article simulate-article report demo
+rehearsal-up: setup
+	@$(PY) -m rehearsal up --seed
+
+rehearsal-down: setup ## Stop the rehearsal
+	$(PY) -m rehearsal down
+
+rehearse-article: setup ## Replay the published ml.g5.xlarge ladder in real time
+	$(PY) -m bench.rehearse_article --out $(OUT)/rehearse-article $(ARGS)
+
+simulate-article: setup ## Simulate scaling policies on the published measurements
+	$(PY) -m planner simulate --qmax examples/article/qmax.json --ttotal examples/article/ttotal.json --out $(OUT)/article $(ARGS)
+
+report: setup ## One HTML file from whatever was measured
+	$(PY) -m planner report --model $(MODEL) --artifacts $(OUT) --out $(OUT) $(ARGS)
+
+demo: setup ## The whole chain in about ten minutes
+	$(PY) -m scripts.demo --out $(OUT)/demo $(ARGS)
+
+##@ Benchmarks
+
+.PHONY: bench-harness bench-engine bench-container bench-planner
+bench-harness: setup ## How far one load generator can be trusted
+	$(PY) -m bench.harness $(ARGS)
+
+bench-engine: setup ## Engines side by side
+	$(PY) -m bench.engine $(ARGS)
+
+bench-container: setup ## Schedulers side by side
+	$(PY) -m bench.container $(ARGS)
+
+bench-planner: setup ## Planner and simulator speed
+	$(PY) -m bench.planner $(ARGS)

@@ -1,0 +1,1 @@
+"""The serving container: HTTP and WebSocket surface, admission, scheduler, engine, audio."""

@@ -1,0 +1,1 @@
+"""Engines: text segments in, audio samples out."""

@@ -1,0 +1,1 @@
+"""Locust load profiles, transports, corpus and rung statistics."""

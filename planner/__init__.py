@@ -1,0 +1,1 @@
+"""Pure capacity maths, findings, simulation, and the artifact models every part shares."""
