@@ -1,0 +1,1 @@
+"""Artifact models: the files that join the parts of Headroom."""

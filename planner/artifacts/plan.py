@@ -1,0 +1,104 @@
+"""The plan: thresholds, cooldowns, queue bound and fleet size, each with a verdict."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal
+
+from planner.artifacts.base import Artifact, Strict
+from planner.artifacts.fingerprint import Fingerprint
+
+FindingVerdict = Literal["ok", "warn", "stop", "not_run"]
+Rule = Literal["headroom", "drain"]
+Sizing = Literal["throughput", "published"]
+
+
+class Finding(Strict):
+    """One judged property of the plan."""
+
+    name: str
+    verdict: FindingVerdict
+    detail: str
+    recommendation: str = ""
+
+
+class Formula(Strict):
+    """How a derived number came about, so that a reader can check it by hand."""
+
+    name: str
+    expression: str
+    inputs: dict[str, float | int | str | None]
+    value: float | int | str | None
+    unit: str
+    source: str
+
+
+class Derived(Strict):
+    """What Terraform and the operator use."""
+
+    q_max: int
+    c_scale_max: float
+    """Mean occupancy a instance at which to scale out."""
+    c_scale_min: float
+    """Mean occupancy a instance at which to scale in."""
+    metric_ratio: float | None
+    """10 s Maximum over mean occupancy; None = not known, then nothing below is emitted."""
+    metric_ratio_source: Literal["closed_loop", "open_loop", "model", "unknown"]
+    scaling_target_value: float | None
+    """c_scale_max converted to what the alarm reads."""
+    scale_in_threshold: float | None
+    """c_scale_min converted to what the alarm reads."""
+    w_max_s: float
+    queue_max_depth: int
+    min_instances: int
+    max_instances: int
+    min_safe_instances: int
+    scale_out_cooldown_s: int
+    scale_in_cooldown_s: int
+    utilization_at_trigger: float
+    instance_capacity_rps: float
+    first_chunk_alarm_ms: float
+
+
+class Surge(Strict):
+    """The surge applied at the trigger for T_total."""
+
+    surge_ratio: float
+    duration_s: float
+    shed_fraction: float
+    slo_attainment: float
+    time_to_saturation_s: float | None
+    """None = the headroom outlasts the surge."""
+    model: str
+
+
+class Alternative(Strict):
+    """The same derived numbers under another rule and sizing, with what the fleet costs."""
+
+    rule: Rule
+    sizing: Sizing
+    derived: Derived
+    surge: Surge
+    usd_per_h_at_max: float | None
+    usd_per_million_chars: float | None
+
+
+class Plan(Artifact):
+    """``artifacts/plan-<model>.json``; Terraform reads ``verdict``, ``fingerprint`` and ``derived``."""
+
+    kind_name: ClassVar[str] = "plan"
+    kind: Literal["plan"] = "plan"
+    model: str
+    fingerprint: Fingerprint | None
+    inputs: dict[str, Any]
+    rule: Rule
+    sizing: Sizing
+    derived: Derived
+    surge: Surge
+    findings: list[Finding]
+    alternatives: list[Alternative]
+    formulas: list[Formula]
+    metric_scope: Literal["per_instance", "variant_total", "unknown"]
+    feasible: bool
+    """No finding says stop and every threshold is in the units the alarm reads."""
+    verdict: Literal["ok", "warn", "stop"]
+    cost: dict[str, float | str | None] = {}
