@@ -4,7 +4,7 @@
 SHELL := /bin/bash
 .DEFAULT_GOAL := help
 
-PYTHON   ?= python3.11
+PYTHON   ?= $(firstword $(shell command -v python3.11 python3.12 python3))
 VENV     ?= .venv
 PY       := $(VENV)/bin/python
 MODEL    ?= kokoro-82m
