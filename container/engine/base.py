@@ -34,6 +34,8 @@ class Segment:
     voice: str
     """A voice name or a mix, ``name*0.6+other*0.4``, already validated."""
     speed: float = 1.0
+    share: float = 1.0
+    """This piece's part of its request's text; 1 when it is the whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,6 +74,9 @@ class Engine(Protocol):
 
     def synthesise(self, batch: Sequence[Prepared]) -> list[Samples]:
         """One Samples for each of ``batch``. Called from up to ``lanes`` threads at once. Raises EngineDead."""
+
+    def alive(self) -> bool:
+        """False once synthesise cannot succeed any more. Cheap and never blocks: /ping asks."""
 
     def close(self) -> None:
         """Release threads and processes; idempotent."""
