@@ -1,0 +1,1 @@
+"""AWS helpers that loadtest/ and scripts/ share."""
