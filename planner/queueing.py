@@ -1,11 +1,12 @@
 """One instance under open (Poisson) arrivals as a small Markov chain with admission: steady state and transients.
 
-The closed-loop throughput X(n) of the ladder is the rate of a flow-equivalent server holding n requests (Chandy, Herzog,
-Woo 1975). Two chains share one form, a kernel over a short step plus the occupancy seen during that step:
+The closed-loop throughput X(n) of the ladder is the rate of a flow-equivalent server holding n requests (Chandy,
+Herzog, Woo 1975). Two chains share one form, a kernel over a short step plus the occupancy seen during that step:
 
 - ``birth_death``: exponential service, rate X(n) at every instant. M/M/1, M/M/c and M/M/1/K are special cases.
-- ``erlang``: service in k equal stages (k = inf is deterministic), embedded at departures. The arrivals during one service
-  are negative binomial (Poisson for k = inf), and the time between departures is 1/X(n). M/E_k/1/K and M/D/1 are special cases.
+- ``erlang``: service in k equal stages (k = inf is deterministic), embedded at departures. The arrivals during one
+  service are negative binomial (Poisson for k = inf), and a service started with n present takes 1/X(n) on average.
+  M/E_k/1/K and M/D/1/K are special cases.
 
 Everything is linear algebra on K + 1 states; nothing is sampled.
 """
@@ -15,6 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -41,8 +43,6 @@ class Chain:
     """S x S, one step."""
     occupancy: Matrix
     """S x (K + 1): share of a step, started in a state, during which n requests are present."""
-    steady: Vector
-    """Over the S states."""
     jumps: Matrix
     """S x S, the part of one jump step that can raise the occupancy; ``stay`` is the rest."""
     stay: Vector
@@ -51,6 +51,11 @@ class Chain:
     """Occupancy reached just before a jump lands in a state."""
     random_jumps: bool
     """True: the number of jump steps in a time is Poisson (uniformisation). False: it is fixed."""
+
+    @cached_property
+    def steady(self) -> Vector:
+        """Stationary distribution over the S states."""
+        return _stationary(self.kernel)
 
     @property
     def occupancy_steady(self) -> Vector:
@@ -99,15 +104,12 @@ def birth_death(rates_rps: Sequence[float], arrival_rps: float) -> Chain:
     jumps = np.diag(up, 1) + np.diag(down, -1)
     stay = 1.0 - jumps.sum(axis=1)
     kernel, occupancy = _uniformised(jumps + np.diag(stay))
-    weights = np.concatenate(([0.0], np.cumsum(np.log(arrival_rps / death))))
-    steady = np.exp(weights - weights.max())
     return Chain(
         arrival_rps=arrival_rps,
         depth=depth,
         step_s=1.0 / uniform,
         kernel=kernel,
         occupancy=occupancy,
-        steady=steady / steady.sum(),
         jumps=jumps,
         stay=stay,
         jump_step_s=1.0 / uniform,
@@ -129,17 +131,17 @@ def erlang(rates_rps: Sequence[float], arrival_rps: float, stages: float) -> Cha
     arrivals = _arrivals_during(arrival_rps * tau, stages, depth)
     tau[0] += 1.0 / arrival_rps
     step = float(tau.min())
-    rows = np.arange(depth)
     left = np.concatenate(([0], np.arange(depth - 1)))  # left behind if nobody arrives
-    moves = np.zeros((depth, depth))
-    more = np.clip(1.0 - np.cumsum(arrivals, axis=1), 0.0, 1.0)  # P(A > a)
-    occupancy = np.zeros((depth, depth + 1))
-    for a in range(depth):
-        inside = left + a < depth - 1
-        moves[rows[inside], left[inside] + a] = arrivals[inside, a]
-        below = left + 1 + a < depth
-        occupancy[rows[below], left[below] + 1 + a] = more[below, a] / (arrival_rps * tau[below])
-    moves[:, depth - 1] = 1.0 - moves[:, : depth - 1].sum(axis=1)
+    counts = np.arange(depth)
+    rows, landing = np.broadcast_to(counts[:, None], arrivals.shape), left[:, None] + counts[None, :]
+    moves, occupancy = np.zeros((depth, depth)), np.zeros((depth, depth + 1))
+    inside = landing < depth - 1
+    moves[rows[inside], landing[inside]] = arrivals[inside]
+    moves[:, depth - 1] = np.clip(1.0 - moves.sum(axis=1), 0.0, 1.0)
+    # Time with a arrivals so far during one service is P(A > a) / lambda on average.
+    so_far = np.clip(1.0 - np.cumsum(arrivals, axis=1), 0.0, 1.0) / (arrival_rps * tau[:, None])
+    below = landing + 1 < depth
+    occupancy[rows[below], landing[below] + 1] = so_far[below]
     occupancy[0, 0] = 1.0 / (arrival_rps * tau[0])
     occupancy[:, depth] += np.clip(1.0 - occupancy.sum(axis=1), 0.0, 1.0)
     leave = step / tau
@@ -152,7 +154,6 @@ def erlang(rates_rps: Sequence[float], arrival_rps: float, stages: float) -> Cha
         step_s=step,
         kernel=kernel,
         occupancy=occupancy,
-        steady=_stationary(kernel),
         jumps=jumps,
         stay=stay,
         jump_step_s=step,
@@ -287,7 +288,7 @@ def _arrivals_during(mean_arrivals: Vector, stages: float, count: int) -> Matrix
 
 
 def _stationary(kernel: Matrix) -> Vector:
-    """Left eigenvector to eigenvalue 1 by state reduction (Grassmann, Taksar, Heyman 1985): no subtraction, no cancellation."""
+    """Left eigenvector to eigenvalue 1 by state reduction: no subtraction (Grassmann, Taksar, Heyman 1985)."""
     reduced = kernel.copy()
     size = len(reduced)
     for n in range(size - 1, 0, -1):
@@ -298,4 +299,4 @@ def _stationary(kernel: Matrix) -> Vector:
     steady[0] = 1.0
     for n in range(1, size):
         steady[n] = steady[:n] @ reduced[:n, n]
-    return steady / steady.sum()
+    return np.asarray(steady / steady.sum())

@@ -10,7 +10,9 @@ from typing import Any, Literal
 
 from planner.errors import UsageError
 
-Outcome = Literal["ok", "rejected", "throttled", "client_error", "server_error", "broken", "no_audio", "timeout", "cancelled"]
+Outcome = Literal[
+    "ok", "rejected", "throttled", "client_error", "server_error", "broken", "no_audio", "timeout", "cancelled"
+]
 """rejected = the container's own 503 queue_saturated; broken = failed after the response had begun."""
 
 

@@ -20,7 +20,9 @@ STAGES = (
     "traffic_recovered",
 )
 
-RunOutcome = Literal["measured", "no_capacity", "quota", "rollback", "unhealthy", "not_recovered", "timeout", "interrupted"]
+RunOutcome = Literal[
+    "measured", "no_capacity", "quota", "rollback", "unhealthy", "not_recovered", "timeout", "interrupted"
+]
 
 
 class Stage(Strict):
