@@ -1,0 +1,1 @@
+"""Replay a traffic profile against a fleet, a scaling policy, T_total and admission."""
