@@ -131,6 +131,9 @@ def thaw(
         found = persist(lambda: journals.find(live, target), clock, RETRY_LIMIT_S)
         if found is None:
             return _thaw_blind(live, before, desired, clock, progress)
+        if not found.frozen:
+            journals.remove_file(endpoint, variant)
+            return _thaw_blind(live, before, desired, clock, progress, ours=False)
         if found.journal.variant != variant:
             raise UsageError(
                 f"{endpoint} was frozen at variant {found.journal.variant!r}, not {variant!r}",
@@ -143,12 +146,17 @@ def thaw(
         return Thawed(found.source, wanted.run_id, wanted.desired_instances, True, str(before), str(after))
 
 
-def _thaw_blind(live: LiveEndpoint, before: Suspended, desired: int | None, clock: Clock, progress: Progress) -> Thawed:
-    if before != Suspended():
-        persist(lambda: write_suspended(live.name, live.variant, Suspended()), clock, RETRY_LIMIT_S)
+def _thaw_blind(
+    live: LiveEndpoint, before: Suspended, desired: int | None, clock: Clock, progress: Progress, *, ours: bool = True
+) -> Thawed:
+    """A freeze suspends all three kinds of scaling; anything less is somebody's own decision and stays."""
+    after = before
+    if ours and before == ALL_SUSPENDED:
+        after = Suspended()
+        persist(lambda: write_suspended(live.name, live.variant, after), clock, RETRY_LIMIT_S)
     if desired is not None:
         live = _count(live, desired, clock, progress)
-    return Thawed(None, None, live.desired_instances, desired is not None, str(before), str(Suspended()))
+    return Thawed(None, None, live.desired_instances, desired is not None, str(before), str(after))
 
 
 def _prepare(
@@ -164,7 +172,7 @@ def _prepare(
     require_in_service(live)
     target = read_target(live.name, live.variant)
     left = journals.find(live, target)
-    if left is not None:
+    if left is not None and left.frozen:
         raise _refusal(live, left, clock)
     if pin is not None and not force:
         _refuse_risk(live, pin, clock)

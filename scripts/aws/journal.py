@@ -58,6 +58,8 @@ class Found:
 
     journal: Journal
     source: str
+    frozen: bool = True
+    """False = its run died before it changed anything, or was thawed from another machine."""
 
 
 def new_journal(live: LiveEndpoint, target: Target | None, run_id: str, now: datetime, expires_at: datetime) -> Journal:
@@ -193,11 +195,12 @@ def find(live: LiveEndpoint, target: Target | None) -> Found | None:
     is frozen, unless somebody else removed the tag: then scaling is still suspended.
     """
     kept, tagged = read_file(live), read_tag(live)
-    if kept is not None and (_same_run(kept, tagged) or (tagged is None and _still_frozen(kept, target))):
-        return Found(kept, str(file_path(live.name, live.variant)))
-    if kept is not None:
-        remove_file(live.name, live.variant)
-    return Found(tagged, f"tag {TAG_KEY}") if tagged is not None else None
+    if tagged is not None and not (kept is not None and _same_run(kept, tagged)):
+        return Found(tagged, f"tag {TAG_KEY}")
+    if kept is None:
+        return None
+    holds = _same_run(kept, tagged) or _still_frozen(kept, target)
+    return Found(kept, str(file_path(live.name, live.variant)), holds)
 
 
 def _same_run(kept: Journal, tagged: Journal | None) -> bool:

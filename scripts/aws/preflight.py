@@ -76,7 +76,7 @@ def unlocked(live: LiveEndpoint) -> Check:
     if held:
         return Check("lock", "fail", f"{live.name} is in use by {held}", "wait until it ends")
     left = journal.find(live, read_target(live.name, live.variant))
-    if left:
+    if left and left.frozen:
         return Check("lock", "fail", f"left frozen by {left.journal.who} ({left.source})", "make thaw")
     return Check("lock", "ok", "nobody else is using it")
 
