@@ -28,6 +28,8 @@ Matrix = npt.NDArray[np.float64]
 TRUNCATION = 1e-12
 # States whose steady-state tail is below this cannot move the mean of a 10 s maximum.
 NEGLIGIBLE_TAIL = 1e-10
+# Under heavy overload the unnormalised weights grow geometrically; they are rescaled long before they overflow.
+RESCALE_ABOVE = 1e100
 # Beyond this many steps repeated squaring is cheaper than stepping.
 STEPPING_LIMIT = 3000
 
@@ -299,4 +301,6 @@ def _stationary(kernel: Matrix) -> Vector:
     steady[0] = 1.0
     for n in range(1, size):
         steady[n] = steady[:n] @ reduced[:n, n]
+        if steady[n] > RESCALE_ABOVE:
+            steady[: n + 1] /= steady[n]
     return np.asarray(steady / steady.sum())
