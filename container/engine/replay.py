@@ -111,7 +111,7 @@ class ReplayEngine:
     def _audio(self, segment: Segment) -> Samples:
         duration_s = max(SHORTEST_AUDIO_S * segment.share, len(segment.text) / CHARS_PER_S / segment.speed)
         count = max(1, round(duration_s * SAMPLE_RATE_HZ))
-        return np.resize(self._tone, count)
+        return np.resize(self._tone, count).astype(np.float32, copy=False)
 
     def alive(self) -> bool:
         return not self._closed

@@ -1,0 +1,152 @@
+"""GET /ping, GET /metrics, POST /invocations."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+from aiohttp import web
+
+from container.accounting import Account
+from container.admission import Slot
+from container.errors import RequestError, as_refusal
+from container.logs import log
+from container.negotiation import negotiate
+from container.parts import Parts
+from container.replies import Reply, make_reply
+from container.request import parse_json
+
+PARTS = web.AppKey("parts", Parts)
+ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+_JSON_TYPES = ("application/json", "application/octet-stream")
+"""aiohttp reports the second when the header is missing, as it is from a bare boto3 call."""
+
+
+def error_response(error: RequestError) -> web.Response:
+    return web.json_response(error.body(), status=error.status, headers=error.headers())
+
+
+@web.middleware
+async def one_shape(
+    request: web.Request, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+) -> web.StreamResponse:
+    """Every failure before the first byte leaves as the same JSON shape."""
+    try:
+        return await handler(request)
+    except RequestError as error:
+        return error_response(error)
+    except web.HTTPException as error:
+        if error.status < 400:
+            raise
+        code = {404: "not_found", 405: "method_not_allowed", 413: "body_too_large"}.get(error.status, "bad_request")
+        return error_response(RequestError(error.status, code, error.reason))
+    except ConnectionError:
+        raise
+    except Exception as error:  # noqa: BLE001 - the last line of defence: logged, answered, never swallowed in silence
+        log.exception("unhandled")
+        return error_response(as_refusal(error))
+
+
+async def ping(request: web.Request) -> web.Response:
+    parts = request.app[PARTS]
+    ready = parts.health.ready and not parts.admission.draining
+    return web.json_response({"status": "ready" if ready else "unavailable"}, status=200 if ready else 503)
+
+
+async def metrics(request: web.Request) -> web.Response:
+    return web.Response(
+        text=request.app[PARTS].metrics.text(), headers={"Content-Type": "text/plain; version=0.0.4; charset=utf-8"}
+    )
+
+
+async def invocations(request: web.Request) -> web.StreamResponse:
+    parts = request.app[PARTS]
+    with parts.accounts.open("http") as account:
+        body = await _body(request, parts)
+        with parts.admit(account) as slot:
+            speech = _Speech(request, parts, account, slot)
+            try:
+                async with asyncio.timeout_at(account.arrived_s + parts.settings.request_deadline_s):
+                    return await speech.respond(body)
+            except (RequestError, TimeoutError) as error:
+                return await speech.break_off(as_refusal(error))
+
+
+async def _body(request: web.Request, parts: Parts) -> bytes:
+    if request.content_type not in _JSON_TYPES:
+        raise RequestError(415, "unsupported_media_type", f"send application/json, not {request.content_type[:100]}")
+    if (request.charset or "utf-8").lower().replace("-", "") not in ("utf8", "usascii"):
+        raise RequestError(415, "unsupported_media_type", f"charset {request.charset!r} is not utf-8")
+    try:
+        async with asyncio.timeout(parts.settings.body_timeout_s):
+            return await request.read()
+    except web.HTTPRequestEntityTooLarge:
+        limit = parts.settings.max_body_bytes
+        raise RequestError(413, "body_too_large", f"the body is larger than {limit} bytes") from None
+    except TimeoutError:
+        raise RequestError(408, "request_timeout", "the body did not arrive in time") from None
+    except web.RequestPayloadError as error:
+        raise RequestError(400, "invalid_body", f"the body cannot be decoded: {error}") from None
+
+
+class _Speech:
+    """One admitted request, from its body to its last byte."""
+
+    def __init__(self, request: web.Request, parts: Parts, account: Account, slot: Slot) -> None:
+        self._request, self._parts, self._account, self._slot = request, parts, account, slot
+        self._response: web.StreamResponse | None = None
+        self._reply: Reply | None = None
+
+    async def respond(self, body: bytes) -> web.StreamResponse:
+        speech = self._parts.parse(parse_json(body), self._account)
+        accept = ",".join(self._request.headers.getall("Accept", []))
+        answer = negotiate(accept, speech.format, "sse" if speech.timestamps else speech.transport)
+        reply = self._reply = make_reply(answer, speech.request_id, speech.timestamps)
+        async with self._parts.synthesis.speak(speech, self._account.arrived_s) as utterance:
+            async for chunk in utterance:
+                data = await reply.audio(chunk)
+                self._account.sent(chunk)
+                response = self._response or await self._begin(answer.content_type, chunk.engine_s)
+                await response.write(data)
+        if self._response is None:
+            raise RequestError(500, "no_audio", "the engine returned no audio")
+        await self._response.write(reply.end())
+        await self._response.write_eof()
+        return self._response
+
+    async def _begin(self, content_type: str, service_s: float) -> web.StreamResponse:
+        """Headers leave with the first audio, so that whatever fails before it still has a status."""
+        attributes = self._parts.attributes(self._slot, self._account, service_s)
+        response = web.StreamResponse(
+            headers={"Content-Type": content_type, "Cache-Control": "no-store", ATTRIBUTES: attributes}
+        )
+        if self._parts.admission.draining:
+            response.force_close()
+        await response.prepare(self._request)
+        self._response = response
+        return response
+
+    async def break_off(self, error: RequestError) -> web.StreamResponse:
+        """End what began so that the client sees a failure; raises ``error`` when nothing was sent yet."""
+        if self._response is None or self._reply is None:
+            raise error
+        self._account.failure = error
+        told = self._reply.failure(error)
+        transport = self._request.transport
+        if transport is None or transport.get_write_buffer_size():
+            told = b""
+        if told:
+            await self._response.write(told)
+            await self._response.write_eof()
+        elif transport is not None:
+            transport.abort() if transport.get_write_buffer_size() else transport.close()
+        return self._response
+
+
+def make_app(parts: Parts) -> web.Application:
+    app = web.Application(client_max_size=parts.settings.max_body_bytes, middlewares=[one_shape])
+    app[PARTS] = parts
+    app.router.add_get("/ping", ping)
+    app.router.add_get("/metrics", metrics)
+    app.router.add_post("/invocations", invocations)
+    return app

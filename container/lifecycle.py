@@ -1,0 +1,58 @@
+"""From process start to exit: load, warm up, watch the engine, drain."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+from container.logs import event
+from container.parts import Parts
+from container.request import SpeechRequest
+from container.stages import WARMUP_DONE, Stages
+
+WATCH_PERIOD_S = 1.0
+_WARM_UP_TEXTS = (
+    "Ready.",
+    "The first request must not be slower than the ones that follow it, so a long sentence goes through the model now, "
+    "and a second one after it, before anybody waits for an answer. Numbers such as 1,234.50 and names are spoken too.",
+)
+
+
+async def bring_up(parts: Parts, stages: Stages) -> None:
+    """Load and speak once, short and long; only then is the container ready."""
+    loop = asyncio.get_running_loop()
+    await loop.run_in_executor(None, parts.engine.load, stages.mark)
+    for number, text in enumerate(_WARM_UP_TEXTS):
+        request = SpeechRequest(
+            text=text, voice=parts.settings.default_voice or parts.engine.voices()[0], speed=1.0, format=None,
+            transport=None, request_id=f"warm-up-{number}", timestamps=False,
+        )  # fmt: skip
+        async with parts.synthesis.speak(request, time.monotonic()) as utterance:
+            async for _ in utterance:
+                pass
+    stages.mark(WARMUP_DONE)
+    parts.health.warm()
+    event("ready", boot_id=parts.boot_id, engine=parts.engine.name, stages_s=stages.seen)
+
+
+async def keep_watch(parts: Parts) -> None:
+    """Declare the engine dead when it says so or when a call outlasts all reason."""
+    stall_s = parts.settings.engine_stall_s
+    period_s = min(WATCH_PERIOD_S, stall_s / 4)
+    while parts.health.dead is None:
+        await asyncio.sleep(period_s)
+        if parts.health.ready_once and not parts.engine.alive():
+            parts.scheduler.die("the engine reports that it cannot go on")
+        elif parts.scheduler.longest_running_s() > stall_s:
+            parts.scheduler.die(f"a synthesis call has been running for more than {stall_s:g} s")
+
+
+async def drain(parts: Parts) -> None:
+    """Admit nobody, let what plays finish, and give up when the time is over."""
+    parts.admission.drain()
+    event("draining", in_flight=parts.admission.depth)
+    try:
+        async with asyncio.timeout(parts.settings.drain_s):
+            await parts.admission.emptied()
+    except TimeoutError:
+        event("drain_timed_out", in_flight=parts.admission.depth)

@@ -1,0 +1,96 @@
+"""The container's process: ``python -m container.server serve``."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import Sequence
+
+from aiohttp import web
+
+from container import logs
+from container.engine.factory import make_engine
+from container.http import make_app
+from container.lifecycle import bring_up, drain, keep_watch
+from container.parts import Parts, assemble
+from container.settings import Settings, SettingsError
+from container.stages import CONTAINER_STARTED, Stages, process_started_at_s
+
+USAGE = 2
+LEFTOVERS_S = 2.0
+"""For connections that still have bytes to flush when everything admitted has finished."""
+
+
+async def serve(settings: Settings, stages: Stages) -> int:
+    """Serve until SIGTERM or SIGINT; the exit status."""
+    parts = assemble(settings, make_engine(settings))
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+    runner = web.AppRunner(
+        make_app(parts), handler_cancellation=True, access_log=None, shutdown_timeout=LEFTOVERS_S, keepalive_timeout=75
+    )
+    await runner.setup()
+    await web.TCPSite(runner, settings.host, settings.port, backlog=1024).start()
+    logs.event("listening", addresses=runner.addresses, boot_id=parts.boot_id)
+    status = await _run(parts, stages, stop)
+    if runner.server is not None:
+        runner.server.pre_shutdown()
+    await drain(parts)
+    await runner.cleanup()
+    return status if _close(parts) else _leave_stuck_threads(status)
+
+
+async def _run(parts: Parts, stages: Stages, stop: asyncio.Event) -> int:
+    """Bring the engine up and wait for the signal; 1 when the engine could not be brought up."""
+    tasks = {
+        "stop": asyncio.create_task(stop.wait()),
+        "up": asyncio.create_task(bring_up(parts, stages)),
+        "watch": asyncio.create_task(keep_watch(parts)),
+    }
+    try:
+        await asyncio.wait((tasks["stop"], tasks["up"]), return_when=asyncio.FIRST_COMPLETED)
+        if tasks["up"].done() and (error := tasks["up"].exception()) is not None:
+            logs.log.error("bring_up_failed", exc_info=error)
+            return 1
+        await tasks["stop"]
+        return 0
+    finally:
+        for task in tasks.values():
+            task.cancel()
+
+
+def _close(parts: Parts) -> bool:
+    parts.synthesis.close()
+    idle = parts.scheduler.close()
+    if idle:
+        parts.engine.close()
+    return idle
+
+
+def _leave_stuck_threads(status: int) -> int:
+    """The interpreter would wait for a thread that is inside the engine for ever; the platform would kill us."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(status)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """SageMaker passes ``serve``; whatever else follows is not for us."""
+    del argv
+    stages = Stages(process_started_at_s())
+    stages.mark(CONTAINER_STARTED)
+    try:
+        settings = Settings.from_env()
+    except SettingsError as error:
+        for problem in error.problems:
+            print(f"error: {problem}", file=sys.stderr)
+        return USAGE
+    logs.configure()
+    return asyncio.run(serve(settings, stages))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
