@@ -46,6 +46,8 @@ class Counts:
     failure_reason: str | None
     desired: int
     current: int
+    config_name: str
+    modified_at: datetime | None
 
     @property
     def settled(self) -> bool:
@@ -101,6 +103,8 @@ def read_counts(name: str, variant: str) -> Counts:
         failure_reason=endpoint.get("FailureReason"),
         desired=live.get("DesiredInstanceCount", 0),
         current=live.get("CurrentInstanceCount", 0),
+        config_name=endpoint["EndpointConfigName"],
+        modified_at=endpoint.get("LastModifiedTime"),
     )
 
 

@@ -1,0 +1,1 @@
+"""T_total: force one scale-out and see when each stage ends."""
