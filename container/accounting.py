@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from container.errors import RequestError, as_refusal
 from container.logs import event
 from container.metrics import Metrics
+from container.request import SpeechRequest
 from container.utterance import Chunk
 
 REFUSALS = ("queue_saturated", "draining", "not_ready", "engine_dead")
@@ -30,6 +31,10 @@ class Account:
         self.first_audio_s: float | None = None
         self.failure: RequestError | None = None
         """Why the audio ended early, when the client could only be told by breaking off."""
+        self.when_cancelled = "disconnected"
+
+    def requested(self, request: SpeechRequest) -> None:
+        self.request_id, self.chars = request.request_id, len(request.text)
 
     def sent(self, chunk: Chunk) -> None:
         """Audio was handed to the transport."""
@@ -47,22 +52,32 @@ class Accounts:
         self._metrics = metrics
 
     @contextmanager
-    def open(self, surface: str) -> Iterator[Account]:
+    def open(self, surface: str, request: SpeechRequest | None = None) -> Iterator[Account]:
         """Failures leave as RequestError, so that each surface has one kind to answer."""
         account = Account(surface)
+        if request is not None:
+            account.requested(request)
         outcome = "internal_error"
         try:
             yield account
             outcome = account.failure.code if account.failure else "ok"
-        except (RequestError, TimeoutError) as error:
+        except RequestError as error:
+            outcome = error.code
+            raise
+        except TimeoutError as error:
             refusal = as_refusal(error)
             outcome = refusal.code
             raise refusal from error
         except (asyncio.CancelledError, ConnectionError):
-            outcome = "disconnected"
+            outcome = account.when_cancelled
             raise
         finally:
             self._close(account, outcome)
+
+    def note(self, surface: str, outcome: str, request_id: str = "") -> None:
+        """Account for a request that never got as far as being tried."""
+        self._metrics.requests.add(outcome)
+        event("request", surface=surface, request_id=request_id, outcome=outcome)
 
     def _close(self, account: Account, outcome: str) -> None:
         total_s = time.monotonic() - account.arrived_s

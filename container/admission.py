@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from types import TracebackType
 
-from container.errors import unavailable
+from container.errors import RequestError, unavailable
 
 
 class Slot:
@@ -44,8 +44,8 @@ class Admission:
 
     def admit(self) -> Slot:
         """A slot, or the refusal to send at once."""
-        if self._draining:
-            raise unavailable("draining", "this container is shutting down", self._retry_after_s)
+        if refusal := self.refusal():
+            raise refusal
         if self.limit is not None and self.depth >= self.limit:
             raise unavailable(
                 "queue_saturated", f"{self.depth} requests are already queued or executing", self._retry_after_s
@@ -53,6 +53,12 @@ class Admission:
         self.depth += 1
         self._empty.clear()
         return Slot(self, self.depth)
+
+    def refusal(self) -> RequestError | None:
+        """Why nobody at all is admitted."""
+        if not self._draining:
+            return None
+        return unavailable("draining", "this container is shutting down", self._retry_after_s)
 
     @property
     def draining(self) -> bool:

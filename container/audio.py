@@ -14,6 +14,10 @@ from container.engine.base import SAMPLE_RATE_HZ, Samples
 UNKNOWN_SIZE = 0xFFFF_FFFF
 """What streaming writers put where a WAV header wants a size that is not known yet."""
 MP3_KBPS = 64
+MP3_DELAY = 1105
+"""Samples of silence an MP3 begins with: 576 of the encoder and 529 of every decoder."""
+INAUDIBLE = 0.01
+"""-40 dB of full scale."""
 
 CONTENT_TYPES = {"wav": "audio/wav", "pcm": "audio/pcm", "mp3": "audio/mpeg"}
 
@@ -67,7 +71,10 @@ class WavEncoder:
 
 
 class Mp3Encoder:
-    """Constant bit rate, so that size tells duration without an index at the front."""
+    """Constant bit rate, so that size tells duration without an index at the front.
+
+    The encoder plays MP3_DELAY samples of silence first; they take the place of as much silence in the speech.
+    """
 
     def __init__(self) -> None:
         self._lame = lameenc.Encoder()
@@ -76,13 +83,22 @@ class Mp3Encoder:
         self._lame.set_channels(1)
         self._lame.set_quality(5)
         self._lame.silence()
+        self._delay_left = MP3_DELAY
 
     def encode(self, samples: Samples, *, whole: bool) -> bytes:
         del whole
-        return bytes(self._lame.encode(to_pcm16(samples)))
+        quiet = leading_quiet(samples[: self._delay_left])
+        self._delay_left = self._delay_left - quiet if quiet == len(samples) else 0
+        return bytes(self._lame.encode(to_pcm16(samples[quiet:])))
 
     def finish(self) -> bytes:
         return bytes(self._lame.flush())
+
+
+def leading_quiet(samples: Samples) -> int:
+    """How many samples pass before anything can be heard."""
+    loud = np.flatnonzero(np.abs(samples) > INAUDIBLE)
+    return int(loud[0]) if len(loud) else len(samples)
 
 
 def wav_header(data_bytes: int | None) -> bytes:

@@ -3,21 +3,24 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 
 from aiohttp import web
 
 from container.accounting import Account
 from container.admission import Slot
 from container.errors import RequestError, as_refusal
-from container.logs import log
+from container.logs import log, wire_log
 from container.negotiation import negotiate
-from container.parts import Parts
+from container.parts import PARTS, Parts
 from container.replies import Reply, make_reply
 from container.request import parse_json
+from container.ws import bidirectional
 
-PARTS = web.AppKey("parts", Parts)
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
+LEFTOVERS_S = 2.0
+"""For connections that still have bytes to flush when everything admitted has finished."""
 _JSON_TYPES = ("application/json", "application/octet-stream")
 """aiohttp reports the second when the header is missing, as it is from a bare boto3 call."""
 
@@ -73,20 +76,38 @@ async def invocations(request: web.Request) -> web.StreamResponse:
 
 
 async def _body(request: web.Request, parts: Parts) -> bytes:
+    """The whole body, or why not. Whatever is refused is read to its end first, else the refusal could be lost."""
+    try:
+        async with asyncio.timeout(parts.settings.body_timeout_s):
+            try:
+                _acceptable(request)
+                return await request.read()
+            except web.HTTPRequestEntityTooLarge:
+                await _discard(request)
+                limit = parts.settings.max_body_bytes
+                raise RequestError(413, "body_too_large", f"the body is larger than {limit} bytes") from None
+            except RequestError:
+                await _discard(request)
+                raise
+    except TimeoutError:
+        raise RequestError(408, "request_timeout", "the body did not arrive in time") from None
+    except web.RequestPayloadError:
+        raise RequestError(400, "invalid_body", "the body is not what its headers say") from None
+
+
+def _acceptable(request: web.Request) -> None:
     if request.content_type not in _JSON_TYPES:
         raise RequestError(415, "unsupported_media_type", f"send application/json, not {request.content_type[:100]}")
     if (request.charset or "utf-8").lower().replace("-", "") not in ("utf8", "usascii"):
         raise RequestError(415, "unsupported_media_type", f"charset {request.charset!r} is not utf-8")
-    try:
-        async with asyncio.timeout(parts.settings.body_timeout_s):
-            return await request.read()
-    except web.HTTPRequestEntityTooLarge:
-        limit = parts.settings.max_body_bytes
-        raise RequestError(413, "body_too_large", f"the body is larger than {limit} bytes") from None
-    except TimeoutError:
-        raise RequestError(408, "request_timeout", "the body did not arrive in time") from None
-    except web.RequestPayloadError as error:
-        raise RequestError(400, "invalid_body", f"the body cannot be decoded: {error}") from None
+    encoding = request.headers.get("Content-Encoding", "identity")
+    if encoding.strip().lower() != "identity":
+        raise RequestError(415, "unsupported_media_type", f"send the body as it is, not {encoding[:100]}")
+
+
+async def _discard(request: web.Request) -> None:
+    while await request.content.readany():
+        pass
 
 
 class _Speech:
@@ -98,7 +119,8 @@ class _Speech:
         self._reply: Reply | None = None
 
     async def respond(self, body: bytes) -> web.StreamResponse:
-        speech = self._parts.parse(parse_json(body), self._account)
+        speech = self._parts.parse(parse_json(body))
+        self._account.requested(speech)
         accept = ",".join(self._request.headers.getall("Accept", []))
         answer = negotiate(accept, speech.format, "sse" if speech.timestamps else speech.transport)
         reply = self._reply = make_reply(answer, speech.request_id, speech.timestamps)
@@ -149,4 +171,26 @@ def make_app(parts: Parts) -> web.Application:
     app.router.add_get("/ping", ping)
     app.router.add_get("/metrics", metrics)
     app.router.add_post("/invocations", invocations)
+    app.router.add_get("/invocations-bidirectional-stream", bidirectional)
     return app
+
+
+@asynccontextmanager
+async def listening(parts: Parts) -> AsyncIterator[web.AppRunner]:
+    """Serve while the block runs. Handlers are cancelled when their client leaves; aiohttp does not by default."""
+    runner = web.AppRunner(
+        make_app(parts),
+        handler_cancellation=True,
+        access_log=None,
+        auto_decompress=False,
+        logger=wire_log(),
+        keepalive_timeout=75,
+        lingering_time=0,
+        shutdown_timeout=LEFTOVERS_S,
+    )
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, parts.settings.host, parts.settings.port, backlog=1024).start()
+        yield runner
+    finally:
+        await runner.cleanup()

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
+from aiohttp import WSCloseCode
+
 from container.logs import event
 from container.parts import Parts
 from container.request import SpeechRequest
@@ -50,6 +52,8 @@ async def keep_watch(parts: Parts) -> None:
 async def drain(parts: Parts) -> None:
     """Admit nobody, let what plays finish, and give up when the time is over."""
     parts.admission.drain()
+    for session in list(parts.sessions):
+        session.end(WSCloseCode.GOING_AWAY, b"draining")
     event("draining", in_flight=parts.admission.depth)
     try:
         async with asyncio.timeout(parts.settings.drain_s):

@@ -8,6 +8,8 @@ import sys
 from datetime import UTC, datetime
 from typing import Any
 
+from aiohttp.http_exceptions import HttpProcessingError
+
 log = logging.getLogger("container")
 
 
@@ -33,6 +35,21 @@ def configure() -> None:
     handler.setFormatter(JsonLines())
     logging.basicConfig(level=logging.WARNING, handlers=[handler], force=True)
     log.setLevel(logging.INFO)
+
+
+def wire_log() -> logging.Logger:
+    """For aiohttp: what a client got wrong about HTTP itself is a line, not a defect of ours with a traceback."""
+    logger = logging.getLogger("container.wire")
+    if not logger.filters:
+        logger.addFilter(_without_blame)
+    return logger
+
+
+def _without_blame(record: logging.LogRecord) -> bool:
+    if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
+        record.levelno, record.levelname = logging.INFO, "INFO"
+        record.msg, record.args, record.exc_info = "malformed_http", (), None
+    return True
 
 
 def event(name: str, **fields: Any) -> None:

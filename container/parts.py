@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import time
 import uuid
 from dataclasses import dataclass
+from typing import Any, Protocol
+
+from aiohttp import web
 
 from container.accounting import Account, Accounts
 from container.admission import Admission, Slot
 from container.engine.base import Engine
+from container.errors import RequestError
 from container.health import Health
 from container.metrics import Metrics
 from container.order import Deadline, Fifo
@@ -16,6 +21,13 @@ from container.scheduler import Scheduler
 from container.segmentation import in_one, segment
 from container.settings import Settings
 from container.synthesis import Synthesis
+
+
+class Session(Protocol):
+    """An open bidirectional stream, as far as draining cares."""
+
+    def end(self, code: int, reason: bytes) -> None:
+        """Close when what was asked for has been spoken."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,28 +42,29 @@ class Parts:
     synthesis: Synthesis
     metrics: Metrics
     accounts: Accounts
-    sessions: set[object]
+    sessions: set[Session]
     """Open WebSocket sessions."""
     boot_id: str
+
+    def refusal(self) -> RequestError | None:
+        """Why nobody can be served now; None when this container is up."""
+        return self.health.refusal() or self.admission.refusal()
 
     def admit(self, account: Account) -> Slot:
         """A slot when this container can serve at all and has room."""
         if refusal := self.health.refusal():
             raise refusal
-        slot = self.admission.admit()
-        account.admitted_s = account.arrived_s
-        return slot
+        account.admitted_s = time.monotonic()
+        return self.admission.admit()
 
-    def parse(self, fields: dict[str, object], account: Account) -> SpeechRequest:
+    def parse(self, fields: dict[str, Any]) -> SpeechRequest:
         voices = self.engine.voices()
-        request = parse_request(
+        return parse_request(
             fields,
             voices=voices,
             default_voice=self.settings.default_voice or voices[0],
             max_text_chars=self.settings.max_text_chars,
         )
-        account.request_id, account.chars = request.request_id, len(request.text)
-        return request
 
     def attributes(self, slot: Slot, account: Account, service_s: float) -> str:
         """What SageMaker forwards to the client in X-Amzn-SageMaker-Custom-Attributes."""
@@ -61,12 +74,15 @@ class Parts:
         )
 
 
+PARTS = web.AppKey("parts", Parts)
+
+
 def assemble(settings: Settings, engine: Engine) -> Parts:
     health = Health(engine)
     admission = Admission(settings.max_queue_depth, settings.retry_after_s)
     fifo = settings.scheduler == "fifo"
     order = Fifo() if fifo else Deadline(settings.starvation_s, settings.first_delay_bound_s)
-    sessions: set[object] = set()
+    sessions: set[Session] = set()
     metrics = Metrics(
         depth=lambda: admission.depth,
         waiting=lambda: scheduler.waiting,

@@ -17,6 +17,9 @@ from container.voices import canonical_voice
 SLOWEST, FASTEST = 0.5, 2.0
 """Outside this range the model's durations stop being speech."""
 TRANSPORTS = ("binary", "sse")
+_MOST_NESTED = 50
+"""Brackets outside strings. Deep nesting ends in a RecursionError, which CPython 3.11 does not fully recover from."""
+_STRING = re.compile(r'"(?:[^"\\]|\\.)*+"')
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 
 
@@ -36,11 +39,12 @@ class SpeechRequest:
 def parse_json(body: bytes | str) -> dict[str, Any]:
     """A JSON object, or the 400 that says why it is not one."""
     try:
-        value = json.loads(body if isinstance(body, str) else body.decode("utf-8"), parse_constant=_no_constant)
+        text = body if isinstance(body, str) else body.decode("utf-8")
+        if sum(map(_STRING.sub("", text).count, "[{")) > _MOST_NESTED:
+            raise invalid("invalid_json", "a request is one flat object")
+        value = json.loads(text, parse_constant=_no_constant)
     except UnicodeDecodeError:
         raise invalid("invalid_json", "the body is not UTF-8") from None
-    except RecursionError:
-        raise invalid("invalid_json", "the body is nested too deeply") from None
     except ValueError as error:
         raise invalid("invalid_json", f"the body is not JSON: {error}") from None
     if not isinstance(value, dict):

@@ -8,19 +8,15 @@ import signal
 import sys
 from collections.abc import Sequence
 
-from aiohttp import web
-
 from container import logs
 from container.engine.factory import make_engine
-from container.http import make_app
+from container.http import listening
 from container.lifecycle import bring_up, drain, keep_watch
 from container.parts import Parts, assemble
 from container.settings import Settings, SettingsError
 from container.stages import CONTAINER_STARTED, Stages, process_started_at_s
 
 USAGE = 2
-LEFTOVERS_S = 2.0
-"""For connections that still have bytes to flush when everything admitted has finished."""
 
 
 async def serve(settings: Settings, stages: Stages) -> int:
@@ -29,17 +25,12 @@ async def serve(settings: Settings, stages: Stages) -> int:
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
-    runner = web.AppRunner(
-        make_app(parts), handler_cancellation=True, access_log=None, shutdown_timeout=LEFTOVERS_S, keepalive_timeout=75
-    )
-    await runner.setup()
-    await web.TCPSite(runner, settings.host, settings.port, backlog=1024).start()
-    logs.event("listening", addresses=runner.addresses, boot_id=parts.boot_id)
-    status = await _run(parts, stages, stop)
-    if runner.server is not None:
-        runner.server.pre_shutdown()
-    await drain(parts)
-    await runner.cleanup()
+    async with listening(parts) as runner:
+        logs.event("listening", addresses=runner.addresses, boot_id=parts.boot_id)
+        status = await _run(parts, stages, stop)
+        if runner.server is not None:
+            runner.server.pre_shutdown()
+        await drain(parts)
     return status if _close(parts) else _leave_stuck_threads(status)
 
 

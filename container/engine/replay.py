@@ -16,6 +16,8 @@ from container.settings import Settings
 CHARS_PER_S = 14.0
 """Kokoro at speed 1 speaks about this many characters a second, so clips have a believable length."""
 SHORTEST_AUDIO_S = 0.4
+LEAD_IN = 1_200
+"""Samples of silence before speech; real voices draw breath too."""
 Z_95 = 1.6448536269514722
 
 VOICES = (
@@ -110,8 +112,9 @@ class ReplayEngine:
 
     def _audio(self, segment: Segment) -> Samples:
         duration_s = max(SHORTEST_AUDIO_S * segment.share, len(segment.text) / CHARS_PER_S / segment.speed)
-        count = max(1, round(duration_s * SAMPLE_RATE_HZ))
-        return np.resize(self._tone, count).astype(np.float32, copy=False)
+        samples: Samples = np.resize(self._tone, max(1, round(duration_s * SAMPLE_RATE_HZ)))
+        samples[:LEAD_IN] = 0.0
+        return samples
 
     def alive(self) -> bool:
         return not self._closed
@@ -123,4 +126,5 @@ class ReplayEngine:
 def _tone() -> Samples:
     """One second of a quiet 200 Hz hum, a whole number of periods so that it repeats without a click."""
     phase = np.arange(SAMPLE_RATE_HZ, dtype=np.float32) * np.float32(2 * np.pi * 200 / SAMPLE_RATE_HZ)
-    return (0.1 * np.sin(phase)).astype(np.float32)
+    tone: Samples = np.sin(phase) * np.float32(0.1)
+    return tone
