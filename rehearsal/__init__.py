@@ -1,1 +1,1 @@
-"""AWS on this machine, in one process: enough of it to rehearse the whole chain."""
+"""One process that is AWS on this machine: control plane, data plane, instances, metrics, alarms, scaling."""

@@ -1,0 +1,1 @@
+"""Application Auto Scaling: what is registered, and what acts on it."""

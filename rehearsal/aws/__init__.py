@@ -1,0 +1,1 @@
+"""How AWS requests come in: JSON services of our own, everything else through moto."""

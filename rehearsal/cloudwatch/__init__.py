@@ -1,0 +1,1 @@
+"""CloudWatch as its readers see it: periods, statistics, expressions, alarms."""

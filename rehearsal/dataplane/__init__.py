@@ -1,0 +1,1 @@
+"""SageMaker Runtime: invocations, event streams, routing, error mapping."""

@@ -1,0 +1,1 @@
+"""The instances: container processes with the stages a SageMaker instance goes through."""
