@@ -44,13 +44,14 @@ class Corpus:
             chars_max=lengths[-1],
         )
 
-    def order(self, key: str) -> Iterator[int]:
-        """Endless indices: every text once per round, shuffled anew each round, the same for the same ``key``."""
-        generator = random.Random(key)
-        indices = list(range(len(self.texts)))
-        while True:
-            generator.shuffle(indices)
-            yield from indices
+
+def shuffled(count: int, key: str) -> Iterator[int]:
+    """Endless indices below ``count``: each once a round, every round in a new order that follows from ``key``."""
+    generator = random.Random(key)
+    indices = list(range(count))
+    while True:
+        generator.shuffle(indices)
+        yield from indices
 
 
 def load(name: str) -> Corpus:

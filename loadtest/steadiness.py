@@ -38,6 +38,9 @@ class Steadiness:
     reason: str = ""
 
 
+NOT_TESTED = Steadiness(None, None)
+
+
 def examine(values: Sequence[float], concurrency: int) -> Steadiness:
     """Judge ``values`` in completion order from a loop of ``concurrency`` users."""
     if len(values) < 2:

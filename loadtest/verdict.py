@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from loadtest.stats import lower_rank, nearest_rank, upper_rank
-from loadtest.steadiness import Steadiness
+from loadtest.steadiness import NOT_TESTED, Steadiness
 from planner.artifacts.qmax import Verdict
 
 SLO_QUANTILE = 0.95
@@ -18,9 +18,6 @@ FAILED_SHARE = 0.01
 """Up to here failures count as missed deadlines; beyond it the endpoint was ill and no latency describes it."""
 
 Outcome = Literal["found", "lower_bound", "none_meets_slo", "undecided"]
-
-
-NOT_TESTED = Steadiness(None, None)
 
 
 @dataclass(frozen=True)

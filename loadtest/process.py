@@ -1,0 +1,106 @@
+"""Joins our load processes to Locust: messages, exit codes, and an end that always restores."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Callable
+from typing import Any, Protocol
+
+import gevent
+import psutil
+from locust.env import Environment
+from locust.runners import MasterRunner, WorkerRunner
+
+from loadtest.agent import JOB, STATUS, Agent
+from loadtest.job import Job
+from planner.errors import ExitCode, HeadroomError, report
+
+
+class Lead(Protocol):
+    """What a load command's conducting process does besides sending load."""
+
+    def receive(self, status: dict[str, Any]) -> None:
+        """A report of a load process."""
+
+    def finish(self) -> None:
+        """Restore, then publish; raises HeadroomError for every other end."""
+
+
+def agent_of(environment: Environment) -> Agent | None:
+    """Start reporting if this process carries users; None on a master."""
+    runner: Any = environment.runner
+    if isinstance(runner, MasterRunner):
+        return None
+    agent = Agent(runner.send_message)
+
+    def on_job(environment: Environment, msg: Any, **_: Any) -> None:  # noqa: ARG001
+        agent.begin(Job(**msg.data), runner.worker_index)
+
+    runner.register_message(JOB, on_job)
+    gevent.spawn(agent.watch)
+    return agent
+
+
+def is_worker(environment: Environment) -> bool:
+    """Whether another process conducts."""
+    return isinstance(environment.runner, WorkerRunner)
+
+
+def lead(environment: Environment, create: Callable[[], Lead]) -> Lead:
+    """Set the conducting process up; a failure ends the program here, with the children that Locust forked."""
+    logging.getLogger("locust.stats_logger").setLevel(logging.ERROR)
+    try:
+        found = create()
+    except HeadroomError as error:
+        report(error)
+        leave(error.exit_code)
+    runner: Any = environment.runner
+
+    def on_status(environment: Environment, msg: Any, **_: Any) -> None:  # noqa: ARG001
+        found.receive(msg.data)
+
+    runner.register_message(STATUS, on_status)
+
+    def on_stopping(**_: Any) -> None:
+        # Whoever is still speaking when the load ends was interrupted: do not wait for them.
+        environment.stop_timeout = 0
+
+    environment.events.test_stopping.add_listener(on_stopping)
+
+    def on_quitting(**_: Any) -> None:
+        environment.process_exit_code = int(ended(found.finish))
+
+    environment.events.quitting.add_listener(on_quitting)
+    return found
+
+
+def ended(finish: Callable[[], None]) -> ExitCode:
+    """Finish and turn the exception tree into the exit code."""
+    try:
+        finish()
+    except HeadroomError as error:
+        report(error)
+        return error.exit_code
+    return ExitCode.DONE
+
+
+def leave(code: int) -> None:
+    """Exit before Locust runs: workers that it forked would wait minutes for their master."""
+    for child in psutil.Process().children():
+        child.terminate()
+    sys.stdout.flush()
+    sys.exit(int(code))
+
+
+def run_locust(locustfile: str, arguments: list[str]) -> int:
+    """``locust -f locustfile --headless`` in this process, quiet apart from what we print ourselves."""
+    from locust.main import main as locust_main
+
+    sys.argv = ["locust", "-f", locustfile, "--headless", "--only-summary", "--loglevel", "WARNING", *arguments]
+    try:
+        locust_main()
+    except SystemExit as ended_with:
+        code = ended_with.code
+        return code if isinstance(code, int) else int(ExitCode.DONE if code is None else ExitCode.BUG)
+    return int(ExitCode.DONE)
