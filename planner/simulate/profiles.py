@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -23,15 +24,15 @@ class Profile:
     name: str
     times_s: tuple[float, ...]
     rates_rps: tuple[float, ...]
-    surge_starts_s: float | None = None
-    """When the surge begins, for profiles that have one."""
+    surge_s: tuple[float, float] | None = None
+    """When the surge begins and ends, for profiles that have one."""
 
     def __post_init__(self) -> None:
         if len(self.times_s) != len(self.rates_rps) or len(self.times_s) < 2:
             raise UsageError(f"profile {self.name}: needs at least two points")
         if not all(map(math.isfinite, (*self.times_s, *self.rates_rps))) or min(self.rates_rps) < 0:
             raise UsageError(f"profile {self.name}: rates and times must be finite and not negative")
-        if self.times_s[0] != 0 or any(b < a for a, b in zip(self.times_s, self.times_s[1:], strict=False)):
+        if self.times_s[0] != 0 or any(b < a for a, b in pairwise(self.times_s)):
             raise UsageError(f"profile {self.name}: times must start at 0 and not run backwards")
         if self.duration_s <= 0:
             raise UsageError(f"profile {self.name}: lasts no time")
@@ -76,7 +77,7 @@ def surge(base_rps: float, ratio: float, *, hold_s: float, surge_s: float, after
     """Hold, multiply by ``ratio`` for ``surge_s``, back."""
     high, end_s = base_rps * ratio, hold_s + surge_s
     times = (0.0, hold_s, hold_s, end_s, end_s, end_s + after_s)
-    return Profile("surge", times, (base_rps, base_rps, high, high, base_rps, base_rps), surge_starts_s=hold_s)
+    return Profile("surge", times, (base_rps, base_rps, high, high, base_rps, base_rps), surge_s=(hold_s, end_s))
 
 
 def ramp(low_rps: float, high_rps: float, *, hold_s: float, ramp_s: float) -> Profile:

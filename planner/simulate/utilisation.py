@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,6 +21,12 @@ class UtilisationCurve:
     def at(self, throughput_rps: float) -> float:
         """Percent at a throughput; flat outside the readings."""
         return float(np.interp(throughput_rps, self.rps, self.pct))
+
+    def load_rps(self, pct: float) -> float:
+        """Throughput at which the resource reads ``pct``; infinite when it never gets there."""
+        if pct > max(self.pct):
+            return math.inf
+        return float(np.interp(pct, np.maximum.accumulate(self.pct), self.rps))
 
 
 def measured(qmax: Qmax, resource: str) -> UtilisationCurve | None:
