@@ -140,7 +140,7 @@ def fault(name: str | None, parameters: Mapping[str, str], *, clear: bool) -> in
     return 0
 
 
-def null(port: int, mode: str) -> int:
+def null(port: int, mode: Any) -> int:
     """Serve the null data plane until interrupted."""
     from rehearsal.dataplane.null import serve
 

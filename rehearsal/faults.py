@@ -17,10 +17,13 @@ class Kind:
     parameters: Mapping[str, float | str] = field(default_factory=dict)
 
 
+ROLLED_BACK = "The deployment was rolled back because one or more alarms were in state ALARM."
+
 KINDS: dict[str, Kind] = {
     "no-capacity": Kind("no new instance is found; the update fails after after_s", {"after_s": 5.0}),
-    "quota": Kind("the account may run this many instances of one type", {"limit": 1.0}),
+    "quota": Kind("the account may run this many instances of one type", {"value": 1.0}),
     "unhealthy": Kind("new containers never pass their health check; the update fails after after_s", {"after_s": 5.0}),
+    "rollback": Kind("new instances come up, and the update is rolled back", {"reason": ROLLED_BACK}),
     "crash": Kind("an instance's container is killed once it holds in_flight requests", {"in_flight": 1.0}),
     "throttle": Kind(
         "control-plane calls are refused with ThrottlingException",

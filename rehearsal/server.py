@@ -14,11 +14,13 @@ from aiohttp import ClientSession, ClientTimeout, TCPConnector, web
 
 from rehearsal.admin import Admin
 from rehearsal.autoscaling.registry import Registry
+from rehearsal.autoscaling.scaler import Scaler
 from rehearsal.aws.front import LARGEST_BODY_BYTES, ControlPlane
 from rehearsal.aws.moto_bridge import MotoBridge
 from rehearsal.aws.service import JsonService
 from rehearsal.cloudwatch import moto_binding
 from rehearsal.cloudwatch.alarm_book import AlarmBook
+from rehearsal.cloudwatch.alarms import Evaluator
 from rehearsal.cloudwatch.publisher import Publisher
 from rehearsal.cloudwatch.store import MetricStore
 from rehearsal.dataplane.connections import Connections
@@ -62,6 +64,7 @@ class Rehearsal:
         moto_binding.bind(self.metrics)
         self.publisher = Publisher(settings, self.metrics, self.endpoints, record, faults)
         self.controller = Controller(self.endpoints)
+        self.scaler = Scaler(self.registry, self.endpoints, Evaluator(self.metrics, self.alarms))
         self.moto = MotoBridge()
         services = {
             "SageMaker": JsonService("sagemaker", {**catalog.operations(), **self.endpoints.operations()}),
@@ -84,7 +87,7 @@ class Rehearsal:
 
     def tasks(self) -> list[Coroutine[Any, Any, None]]:
         """What runs beside the requests."""
-        return [self.controller.run(), self.publisher.run()]
+        return [self.controller.run(), self.publisher.run(), self.scaler.run()]
 
     async def stop_instances(self) -> None:
         """End every container, in parallel and soon."""

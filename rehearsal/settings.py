@@ -19,12 +19,11 @@ ACCOUNT = "123456789012"
 ACCESS_KEY = "rehearsal"
 SECRET_KEY = "rehearsal"
 
-BEFORE_CONTAINER = ("capacity", "image_pull", "container_create")
-AFTER_CONTAINER = ("registration",)
-STAGE_NAMES = BEFORE_CONTAINER + AFTER_CONTAINER
-"""What AWS does around a container's own start. The instance's log stream opens with container_create."""
-
-DEFAULT_STAGES_S = {"capacity": 2.0, "image_pull": 1.0, "container_create": 0.5, "registration": 1.0}
+DEFAULT_STAGES_S = {"provisioning": 3.0, "container_start": 0.5, "health_check": 1.0, "routing": 0.0}
+"""What AWS does around a container's own start. provisioning: until the first line in the instance's log stream.
+container_start: from there until the container's process runs. health_check: from the container's first healthy ping
+until InService. routing: from InService until an instance that joins others gets its first request."""
+STAGE_NAMES = tuple(DEFAULT_STAGES_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -56,6 +56,7 @@ def _wanted(settings: Settings, body: Params) -> Iterator[Params]:
         "AlarmName": _name(body, "AlarmHigh"),
         "ComparisonOperator": "GreaterThanThreshold",
         "EvaluationPeriods": HIGH_PERIODS,
+        "DatapointsToAlarm": HIGH_PERIODS,
         "Threshold": target,
     }
     if not tracking.get("DisableScaleIn"):
@@ -64,6 +65,7 @@ def _wanted(settings: Settings, body: Params) -> Iterator[Params]:
             "AlarmName": _name(body, "AlarmLow"),
             "ComparisonOperator": "LessThanThreshold",
             "EvaluationPeriods": LOW_MINUTES * 60 // metric["Period"],
+            "DatapointsToAlarm": LOW_MINUTES * 60 // metric["Period"],
             "Threshold": target * LOW_FRACTION,
         }
 

@@ -32,6 +32,7 @@ class AlarmBook:
             metric_name=asked["MetricName"],
             comparison_operator=asked["ComparisonOperator"],
             evaluation_periods=asked["EvaluationPeriods"],
+            datapoints_to_alarm=asked["DatapointsToAlarm"],
             period=asked["Period"],
             threshold=asked["Threshold"],
             statistic=asked["Statistic"],

@@ -1,8 +1,8 @@
 """A data plane without a container: what a load generator adds is all that is left to measure.
 
-Every payload part begins with a stamp: ``HRNS``, the part's index (uint32) and the server's CLOCK_MONOTONIC in ns when
-it wrote the part (uint64), big-endian, 16 bytes in all; zero samples (PCM s16le, 24 kHz) follow. With WAV asked for, the
-44-byte header comes first, in the first part, before the stamp.
+Every payload part begins with a stamp of 16 bytes, big-endian: ``HRNS``, the part's index (uint32) and the server's
+CLOCK_MONOTONIC in ns when it wrote the part (uint64). Zero samples (PCM s16le, 24 kHz) follow. With WAV asked for,
+the 44-byte header comes first, in the first part, before the stamp.
 """
 
 from __future__ import annotations

@@ -17,7 +17,7 @@ from rehearsal.fleet.container import COMMAND, Container
 from rehearsal.fleet.load import Load
 from rehearsal.fleet.logs import LogSink, log_group
 from rehearsal.record import Record
-from rehearsal.settings import AFTER_CONTAINER, Settings
+from rehearsal.settings import Settings
 from rehearsal.state import StateDir
 
 PING_EVERY_S = 0.1
@@ -87,6 +87,7 @@ class Instance:
     """Has been in service; a container that starts again does not change the count."""
 
     def __post_init__(self) -> None:
+        self._routed_from_s = 0.0
         self._note("launched")
         self._task = asyncio.create_task(self._live())
 
@@ -100,6 +101,11 @@ class Instance:
     def serving(self) -> bool:
         """Whether it takes new requests."""
         return self.state is State.IN_SERVICE
+
+    @property
+    def routed(self) -> bool:
+        """Whether the router has learnt of it; an instance without others does not wait for that."""
+        return time.monotonic() >= self._routed_from_s
 
     def enter(self) -> None:
         """Hand it a request."""
@@ -135,13 +141,12 @@ class Instance:
                 await self.container.stop()
 
     async def _provision(self) -> None:
-        await self._stage("capacity")
+        await self._stage("provisioning")
         if self.around.faults.on("no-capacity"):
             await asyncio.sleep(self.around.faults.number("no-capacity", "after_s"))
             raise InstanceFailedError(NO_CAPACITY)
-        await self._stage("image_pull")
         self._print("Starting the container")
-        await self._stage("container_create")
+        await self._stage("container_start")
 
     async def _run_container(self) -> None:
         """Start the container and stay until it ends; a crash in service starts it again."""
@@ -149,8 +154,10 @@ class Instance:
         self.container = await Container.start(self.spec.environment, self._print, self.around.command)
         self.around.state.note_process(self.container.pid)
         await self._until_healthy(self.container)
-        for name in AFTER_CONTAINER:
-            await self._stage(name)
+        await self._stage("health_check")
+        if self.around.faults.on("rollback"):
+            raise InstanceFailedError(self.around.faults.text("rollback", "reason"))
+        self._routed_from_s = time.monotonic() + self.around.settings.stage_s("routing")
         self._become(State.IN_SERVICE)
         self.counted = True
         await self._until_broken(self.container)

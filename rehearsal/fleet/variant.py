@@ -72,6 +72,7 @@ class Fleet:
     def choose(self) -> Instance | None:
         """The instance for the next request; None when none serves. Ties take turns."""
         serving = [instance for instance in self.instances if instance.serving]
+        serving = [instance for instance in serving if instance.routed] or serving
         if not serving:
             return None
         if self.routing == "RANDOM":

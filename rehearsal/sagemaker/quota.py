@@ -35,7 +35,7 @@ class Quotas:
     def limit(self) -> int:
         """The same for every type."""
         if self._faults.on("quota"):
-            return int(self._faults.number("quota", "limit"))
+            return int(self._faults.number("quota", "value"))
         return self._settings.instance_quota
 
     def check(self, running: Iterable[Fleet], wanted: dict[str, int], changed: Iterable[Fleet]) -> None:
