@@ -14,6 +14,8 @@ from planner.artifacts.fingerprint import ADMISSION_BOUND_ENV, Fingerprint, Tran
 from planner.errors import AwsError, UsageError
 from scripts.aws.clients import aws_errors, control, error_code, error_message
 
+CHECKSUMS = "SHA256SUMS"
+
 
 @dataclass(frozen=True)
 class LiveEndpoint:
@@ -181,13 +183,26 @@ def _model_data_url(container: dict[str, Any]) -> str | None:
 
 
 def _model_data_hash(url: str) -> str:
-    """Hash of every object's key, size and ETag under the location: changes when any file changes."""
+    """Of the checksum list beside the weights, else of every object's key, size and ETag under the location."""
     parsed = urlparse(url)
     prefix = parsed.path.lstrip("/")
-    digest = hashlib.sha256()
-    pages = control("s3").get_paginator("list_objects_v2").paginate(Bucket=parsed.netloc, Prefix=prefix)
-    for page in pages:
-        for item in page.get("Contents", []):
-            relative = item["Key"].removeprefix(prefix)
-            digest.update(f"{relative}\0{item['Size']}\0{item['ETag']}\n".encode())
+    listed = _checksum_list(parsed.netloc, prefix)
+    digest = hashlib.sha256(listed or b"")
+    if listed is None:
+        for page in control("s3").get_paginator("list_objects_v2").paginate(Bucket=parsed.netloc, Prefix=prefix):
+            for item in page.get("Contents", []):
+                relative = item["Key"].removeprefix(prefix)
+                digest.update(f"{relative}\0{item['Size']}\0{item['ETag']}\n".encode())
     return f"sha256:{digest.hexdigest()}"
+
+
+def _checksum_list(bucket: str, prefix: str) -> bytes | None:
+    if not prefix.endswith("/"):
+        return None
+    try:
+        answer = control("s3").get_object(Bucket=bucket, Key=f"{prefix}{CHECKSUMS}")
+    except ClientError as error:
+        if error_code(error) in {"NoSuchKey", "404"}:
+            return None
+        raise
+    return bytes(answer["Body"].read())

@@ -69,7 +69,7 @@ def new_journal(live: LiveEndpoint, target: Target | None, run_id: str, now: dat
         variant=live.variant,
         endpoint_created_at=live.created_at,
         run_id=run_id,
-        host=socket.gethostname(),
+        host=this_host(),
         pid=os.getpid(),
         started_at=now.replace(microsecond=0),
         expires_at=expires_at.replace(microsecond=0),
@@ -78,6 +78,11 @@ def new_journal(live: LiveEndpoint, target: Target | None, run_id: str, now: dat
         max_capacity=target.max_capacity if target else None,
         suspended=target.suspended.bits if target else None,
     )
+
+
+def this_host() -> str:
+    """The name this machine writes into journals."""
+    return socket.gethostname()
 
 
 def state_dir() -> Path:

@@ -1,0 +1,1 @@
+"""Comparing what is live with what was planned; read-only."""
