@@ -11,8 +11,8 @@ FIRST = 60
 """Size of the first piece: about four seconds of speech, the wait before anything is heard."""
 LEAST = 25
 """A shorter piece would be over before the next one is ready."""
-GROWTH = 1.6
-"""Each piece over the one before. Synthesis at half real time doubles the buffer; this leaves a fifth to spare."""
+GROWTH = 1.5
+"""Each piece over the one before. Synthesis at half real time would bear twice as much; the rest is for a busy machine."""
 MOST = 200
 """Largest piece. The model takes 510 phonemes, but rushes through pieces far shorter than that."""
 WHOLE = 80
@@ -21,6 +21,8 @@ FIFO_MOST = 400
 """Largest piece when nothing is cut for the sake of the first audio."""
 OVERSHOOT = 1.25
 """A sentence this much over the target is still taken whole."""
+LAST_RESORT = 1.6
+"""Up to here a late comma beats a cut between two words."""
 
 SENTENCE, CLAUSE, WORD, ANYWHERE = 3, 2, 1, 0
 
@@ -31,7 +33,7 @@ _ABBREVIATIONS = re.compile(
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|\n\s*\n")
 _CLAUSE_END = re.compile(r"[,;:][\"'”’»)\]]*(?=\s)|\s[–—-]{1,2}(?=\s)|[—、，；：]|[)\]](?=\s)|\n")
 _WORD_END = re.compile(r"\s+")
-_LAST_WORD = re.compile(r"[^\W\d_](?:[\w.]*\w)?$")
+_LAST_WORD = re.compile(r"[\w.]+$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,20 +67,19 @@ def in_one(text: str) -> list[str]:
 
 def _cut(text: str, sizes: list[int], breaks: list[Break], start: int, target: float, most: int) -> int:
     """Where the piece that begins at ``start`` ends: the strongest break near the target, or wherever it must."""
-
-    def last(strength: int, low: float, high: float) -> int | None:
-        fitting = [b.at for b in breaks if b.strength >= strength and low <= sizes[b.at] - sizes[start] <= high]
-        return fitting[-1] if fitting and fitting[-1] > start else None
-
-    longest = min(float(most), target * OVERSHOOT)
     least = min(LEAST, target / 2)
-    return (
-        last(SENTENCE, least, target)
-        or last(SENTENCE, least, longest)
-        or last(CLAUSE, least, longest)
-        or last(WORD, least, target)
-        or _hard_cut(text, sizes, start, target)
-    )
+
+    def fitting(strength: int, stretch: float) -> list[int]:
+        high = min(most, target * stretch)
+        return [b.at for b in breaks if b.strength >= strength and least <= sizes[b.at] - sizes[start] <= high]
+
+    for strength, stretch in ((SENTENCE, 1.0), (SENTENCE, OVERSHOOT), (CLAUSE, OVERSHOOT)):
+        if places := fitting(strength, stretch):
+            return places[-1]
+    if places := fitting(CLAUSE, LAST_RESORT):
+        return places[0]
+    places = fitting(WORD, 1.0)
+    return places[-1] if places else _hard_cut(text, sizes, start, target)
 
 
 def _hard_cut(text: str, sizes: list[int], start: int, target: float) -> int:
@@ -126,7 +127,7 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
     if word is None:
         return True
     name = word.group().lower()
-    return not _ABBREVIATIONS.fullmatch(name) and not (len(name) == 1 and name != "i")
+    return not _ABBREVIATIONS.fullmatch(name) and not (len(name) == 1 and name.isalpha() and name != "i")
 
 
 def _all_spoken(pieces: list[str]) -> list[str]:
@@ -157,7 +158,7 @@ def _size(char: str) -> int:
     if char.isascii() and (char.isalpha() or char.isspace() or char in ".,;:!?'\"()-"):
         return 1
     if char.isdigit():
-        return 5
+        return 4
     category = unicodedata.category(char)
     if category in ("Ll", "Lu") and unicodedata.name(char, "").startswith("LATIN"):
         return 1

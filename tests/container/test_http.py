@@ -6,6 +6,7 @@ import asyncio
 import base64
 import gzip
 import io
+import itertools
 import json
 import re
 import wave
@@ -84,7 +85,7 @@ async def test_sse_carries_timings_and_ends_with_done(start):
     assert names == ["audio"] * (len(events) - 1) + ["done"]
     audio = [data for name, data in events if name == "audio"]
     assert " ".join(data["text"] for data in audio) == PARAGRAPH
-    assert all(later["start_s"] == sooner["end_s"] for sooner, later in zip(audio, audio[1:], strict=False))
+    assert all(later["start_s"] == sooner["end_s"] for sooner, later in itertools.pairwise(audio))
     seconds = sum(len(base64.b64decode(data["audio"])) for data in audio) / 48_000
     assert events[-1][1]["audio_s"] == pytest.approx(seconds)
     assert events[-1][1]["request_id"] == "r-1"
