@@ -54,6 +54,7 @@ run "a_valid_plan_gives_its_numbers" {
       scale_in_cooldown_s  = 960
       first_chunk_alarm_ms = 130.8
       slo_ms               = 3000
+      service_p95_s        = 0.0661
       t_total_s            = 320.2
       run_id               = "9d0f6b1c2a34"
     }
@@ -272,6 +273,28 @@ run "missing_number" {
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "no number in derived.max_instances")
+    error_message = "faults are ${jsonencode(output.faults)}"
+  }
+
+  assert {
+    condition     = output.plan == null
+    error_message = "a faulty plan gives no numbers"
+  }
+}
+
+run "missing_service_time" {
+  command = plan
+
+  module {
+    source = "./modules/plan_gate"
+  }
+
+  variables {
+    plan_json = "tests/fixtures/missing-service-time.json"
+  }
+
+  assert {
+    condition     = length(output.faults) == 1 && strcontains(output.faults[0], "no number in inputs.service_p95_s")
     error_message = "faults are ${jsonencode(output.faults)}"
   }
 

@@ -253,6 +253,16 @@ run "missing_number_is_refused" {
   expect_failures = [output.plan]
 }
 
+run "missing_service_time_is_refused" {
+  command = plan
+
+  variables {
+    plan_json = "tests/fixtures/missing-service-time.json"
+  }
+
+  expect_failures = [output.plan]
+}
+
 run "fractional_count_is_refused" {
   command = plan
 

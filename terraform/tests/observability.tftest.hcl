@@ -15,8 +15,9 @@ variables {
     scale_in_threshold   = 25
     queue_max_depth      = 50
     max_instances        = 9
-    first_chunk_alarm_ms = 130.8
+    first_chunk_alarm_ms = 2292
     slo_ms               = 3000
+    service_p95_s        = 0.0661
     t_total_s            = 320.2
   }
 }
@@ -30,19 +31,19 @@ run "alarms" {
 
   assert {
     condition = toset(keys(aws_cloudwatch_metric_alarm.this)) == toset([
-      "first-chunk-service", "first-chunk-slo", "server-errors", "concurrency-over-target", "capacity-below-desired", "no-data",
+      "first-chunk", "first-chunk-service", "first-chunk-slo", "server-errors", "concurrency-over-target", "capacity-below-desired", "no-data",
     ])
-    error_message = "six alarms, each with one meaning"
+    error_message = "seven alarms, each with one meaning"
   }
 
   assert {
-    condition     = aws_cloudwatch_metric_alarm.this["first-chunk-service"].threshold == 130.8 && aws_cloudwatch_metric_alarm.this["first-chunk-slo"].threshold == 3000
+    condition     = aws_cloudwatch_metric_alarm.this["first-chunk"].threshold == 2292 && aws_cloudwatch_metric_alarm.this["first-chunk-service"].threshold == 100 && aws_cloudwatch_metric_alarm.this["first-chunk-slo"].threshold == 3000
     error_message = "thresholds are in milliseconds"
   }
 
   assert {
     condition = alltrue([
-      for name in ["first-chunk-service", "first-chunk-slo"] :
+      for name in ["first-chunk", "first-chunk-service", "first-chunk-slo"] :
       anytrue([for query in aws_cloudwatch_metric_alarm.this[name].metric_query : strcontains(query.expression, "/ 1000") if query.id == "result"])
     ])
     error_message = "and so is what they are compared with: the metric is in microseconds"

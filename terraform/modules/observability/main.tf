@@ -1,4 +1,4 @@
-# Six alarms that each mean one thing to do, and a dashboard with the same numbers.
+# Seven alarms that each mean one thing to do, and a dashboard with the same numbers.
 
 data "aws_region" "this" {}
 
@@ -8,6 +8,9 @@ locals {
 
   # How long a scale-out may take before its absence is news: half as long again as measured, in whole minutes.
   patience_periods = max(5, ceil(1.5 * var.plan.t_total_s / 60))
+
+  # Of a request that is alone on its instance: half as slow again as measured is another engine.
+  service_alarm_ms = ceil(1500 * var.plan.service_p95_s)
 }
 
 ################################################################################
@@ -49,9 +52,18 @@ locals {
   # Latency metrics are in microseconds.
   alarms = {
     first-chunk-service = {
-      description = "Alone on its instance, a request's first chunk takes over ${var.plan.first_chunk_alarm_ms} ms (p95): the engine itself is slower than measured. Measure again."
+      description = "Alone on its instance, a request's first chunk takes over ${local.service_alarm_ms} ms (p95), 1.5 times what was measured: the engine itself has slowed down. Measure again."
       reads       = ["concurrency", "model_chunk"]
       expression  = "IF(concurrency <= 1, model_chunk / 1000)"
+      comparison  = "GreaterThanThreshold"
+      threshold   = local.service_alarm_ms
+      periods     = 5
+      datapoints  = 3
+    }
+    first-chunk = {
+      description = "p95 of the first chunk is over the plan's ${var.plan.first_chunk_alarm_ms} ms: more is queueing than at the scale-out trigger."
+      reads       = ["first_chunk"]
+      expression  = "first_chunk / 1000"
       comparison  = "GreaterThanThreshold"
       threshold   = var.plan.first_chunk_alarm_ms
       periods     = 5
@@ -183,7 +195,10 @@ locals {
         concat([local.namespace, "FirstChunkLatency"], local.pair, [{ stat = "p50" }]),
         concat([local.namespace, "FirstChunkModelLatency"], local.pair, [{ stat = "p95" }]),
       ]
-      lines = [{ label = "SLO", value = var.plan.slo_ms * 1000 }]
+      lines = [
+        { label = "SLO", value = var.plan.slo_ms * 1000 },
+        { label = "alarm", value = var.plan.first_chunk_alarm_ms * 1000 },
+      ]
     },
     {
       title  = "Requests, errors, designed rejections"

@@ -22,6 +22,7 @@ variable "plan" {
     max_instances        = number
     first_chunk_alarm_ms = number
     slo_ms               = number
+    service_p95_s        = number
     t_total_s            = number
   })
 }

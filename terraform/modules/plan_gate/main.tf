@@ -45,8 +45,9 @@ locals {
   number = merge(
     { for name in concat(local.converted, local.plain) : name => try(tonumber(local.derived[name]), null) },
     {
-      slo_ms    = try(tonumber(local.document.inputs.slo_ms), null)
-      t_total_s = try(tonumber(local.document.surge.duration_s), null)
+      slo_ms        = try(tonumber(local.document.inputs.slo_ms), null)
+      service_p95_s = try(tonumber(local.document.inputs.service_p95_s), null)
+      t_total_s     = try(tonumber(local.document.surge.duration_s), null)
     },
   )
   shown = { for name, value in local.number : name => value == null ? "missing" : tostring(value) }
@@ -54,6 +55,7 @@ locals {
   missing = concat(
     [for name in local.plain : "derived.${name}" if local.number[name] == null],
     local.number.slo_ms == null ? ["inputs.slo_ms"] : [],
+    local.number.service_p95_s == null ? ["inputs.service_p95_s"] : [],
     local.number.t_total_s == null ? ["surge.duration_s"] : [],
   )
   unconverted = [for name in local.converted : name if local.number[name] == null]
