@@ -31,7 +31,9 @@ class Rig:
 
     def say(self, *texts: str) -> Utterance:
         utterance = Utterance(time.monotonic())
-        utterance.feed([Prepared(Segment(text, "anna"), len(text), self.engine.call_s) for text in texts], complete=True)
+        utterance.feed(
+            [Prepared(Segment(text, "anna"), len(text), self.engine.call_s) for text in texts], complete=True
+        )
         self.scheduler.add(utterance)
         return utterance
 
@@ -181,7 +183,7 @@ async def test_unusable_audio_is_a_failure(scripted, samples):
 async def test_too_few_answers_are_a_death_not_a_hang(scripted):
     class Short(scripted):
         def synthesise(self, batch):
-            return []
+            return super().synthesise(batch)[1:]
 
     rig = Rig(Short())
     with pytest.raises(RequestError):

@@ -89,7 +89,7 @@ def test_abbreviations_and_numbers_do_not_end_a_sentence(sentence):
 
 
 def test_quotes_stay_with_their_sentence():
-    text = "“We should leave before the rain comes,” she said. “I would rather wait until it is over.” He shrugged and sat."
+    text = "“We should leave before the rain comes,” she said. “I would rather wait until it ends.” He sat."
     for piece in segment(text):
         assert piece.count("“") == piece.count("”")
 
