@@ -53,6 +53,7 @@ def parser() -> argparse.ArgumentParser:
     traffic.add_argument("--after-s", type=float, default=300.0, help="after a surge")
     traffic.add_argument("--ramp-s", type=float, default=1800.0, help="length of a ramp's climb")
     traffic.add_argument("--duration-s", type=float, help="constant (default 3600) and daily (default 86400)")
+    traffic.add_argument("--live-hold", action="store_true", help="let policies act before the surge begins too")
     traffic.add_argument("--seed", type=int, default=1)
     fleet = p.add_argument_group("fleet")
     fleet.add_argument(
@@ -180,6 +181,7 @@ def spec_of(args: argparse.Namespace, setup: Setup, contest: Contest) -> FleetSp
         publish_delay_s=args.publish_delay_s,
         idle_metric=args.idle_metric,
         updates_overlap=args.updates_overlap,
+        scaling_from_s=0.0 if args.live_hold or contest.profile.surge_s is None else contest.profile.surge_s[0],
         gpu=contest.gpu,
         cpu=contest.cpu,
         kernel=args.kernel,
@@ -202,6 +204,7 @@ def inputs_of(args: argparse.Namespace, setup: Setup, profile: Profile) -> dict[
         "publish_delay_s": args.publish_delay_s,
         "idle_metric": args.idle_metric,
         "updates_overlap": args.updates_overlap,
+        "live_hold": args.live_hold,
         "usd_per_instance_h": setup.usd_per_h,
     }
 

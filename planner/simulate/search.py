@@ -1,7 +1,7 @@
 """The cheapest target, floor and scale-in cooldown that keep attainment and shed within limits over all profiles.
 
-Every candidate sees the same arrivals. The grid is small and searched whole: cost is not monotone in the target, since a
-low target multiplies the fleet further when the metric saturates (desired x Q_max / target).
+Every candidate sees the same arrivals. The grid is small and searched whole: cost is not monotone in the target, since
+a low target multiplies the fleet further when the metric saturates (desired x Q_max / target).
 """
 
 from __future__ import annotations
@@ -67,11 +67,11 @@ class Found:
 
     @property
     def curve(self) -> list[tuple[float, Outcome]]:
-        """Cost of safety: the cheapest candidate at each shed limit, attainment being what is not shed or late."""
-        points = []
+        """Cost of safety: the cheapest candidate at each shed limit; a looser limit that saves nothing is left out."""
+        points: list[tuple[float, Outcome]] = []
         for limit in CURVE_LIMITS:
             kept = [o for o in self.outcomes if o.within(Limits(limit, 1 - limit - _LATE_MARGIN))]
-            if kept:
+            if kept and (not points or kept[0] is not points[-1][1]):
                 points.append((limit, kept[0]))
         return points
 
@@ -89,7 +89,7 @@ _LATE_MARGIN = 0.05
 
 
 def grid_of(contests: Sequence[Contest]) -> list[Candidate]:
-    """Targets by trigger load as the peak's fleet reads them; floors from the plan's to three quarters of that fleet."""
+    """Targets by trigger load as the peak's fleet reads them; floors from the plan's to 3/4 of that fleet."""
     contest = contests[0]
     derived = contest.reference
     service, bound = contest.service, derived.queue_max_depth
@@ -180,7 +180,8 @@ def report(found: Found, limits: Limits, contests: Sequence[Contest]) -> str:
 
 def _settings(outcome: Outcome) -> str:
     c = outcome.candidate
+    kept = f"shed {outcome.worst_shed:.2%}, in SLO {outcome.worst_attainment:.2%}"
     return (
         f"out above {c.target:g} (load {c.trigger_load:.0%}), in below {c.threshold:g}, floor {c.floor}, "
-        f"scale-in cooldown {c.in_cooldown_s:.0f} s (shed {outcome.worst_shed:.2%}, in SLO {outcome.worst_attainment:.2%})"
+        f"scale-in cooldown {c.in_cooldown_s:.0f} s: {kept}"
     )
