@@ -1,0 +1,1 @@
+"""Driving Terraform and CodeBuild."""
