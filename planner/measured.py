@@ -182,7 +182,8 @@ def _mixed_worlds(qmaxes: Sequence[Qmax], ttotals: Sequence[Ttotal], open_loops:
 def _pairing(qmaxes: Sequence[Qmax], ttotals: Sequence[Ttotal], open_loops: Sequence[OpenLoop]) -> list[Mismatch]:
     first = qmaxes[0]
     found: dict[str, Mismatch] = {}
-    for other in (*qmaxes[1:], *ttotals, *open_loops):
+    others: list[Qmax | Ttotal | OpenLoop] = [*qmaxes[1:], *ttotals, *open_loops]
+    for other in others:
         if other.model != first.model:
             found["model"] = Mismatch(field="model", first=first.model, second=other.model)
         for mismatch in mismatches(first.fingerprint, other.fingerprint):

@@ -51,10 +51,13 @@ class Derived(Strict):
     queue_max_depth: int
     min_instances: int
     max_instances: int
-    min_safe_instances: int
+    min_safe_instances: int | None
+    """None = both thresholds coincide (surge ratio 1): no fleet scales in safely."""
     scale_out_cooldown_s: int
     scale_in_cooldown_s: int
     utilization_at_trigger: float
+    load_at_trigger_rps: float
+    """Arrivals one instance takes when it stands at c_scale_max."""
     instance_capacity_rps: float
     first_chunk_alarm_ms: float
 
@@ -68,7 +71,36 @@ class Surge(Strict):
     slo_attainment: float
     time_to_saturation_s: float | None
     """None = the headroom outlasts the surge."""
+    p95_ms: float
+    """First byte of the admitted."""
     model: str
+
+
+class Stage(Strict):
+    """One part of T_total, from the slowest run."""
+
+    start: str
+    end: str
+    seconds: float
+    share_pct: float
+
+
+class StageEffect(Strict):
+    """What halving the dominant stage of T_total would change."""
+
+    start: str
+    end: str
+    seconds: float
+    share_pct: float
+    advice: str
+    t_total_s: float
+    """T_total with that stage halved."""
+    scale_out_cooldown_s: int
+    scale_in_cooldown_s: int
+    shed_fraction: float
+    """Of the surge that then lasts shorter."""
+    drain_utilization: float | None
+    drain_utilization_now: float | None
 
 
 class Alternative(Strict):
@@ -102,3 +134,5 @@ class Plan(Artifact):
     """No finding says stop and every threshold is in the units the alarm reads."""
     verdict: Literal["ok", "warn", "stop"]
     cost: dict[str, float | str | None] = {}
+    stages: list[Stage] = []
+    stage_effect: StageEffect | None = None

@@ -1,0 +1,67 @@
+"""What the planner costs: one plan from a cold start, its peak memory, and a sweep of 1 000 what-if plans."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+from planner.artifacts.qmax import Qmax
+from planner.artifacts.ttotal import Ttotal
+from planner.measured import measured
+from planner.sweep import rows
+
+ARTICLE = Path(__file__).parent.parent / "examples" / "article"
+PLAN_S, PLAN_MIB, SWEEP_S = 1.0, 120.0, 10.0
+
+
+def main() -> int:
+    """Print each figure beside its bound; exit 3 when one is missed."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--repeat", type=int, default=5, help="cold starts; the fastest counts")
+    args = parser.parse_args()
+    plan_s, mib = min((cold_plan() for _ in range(args.repeat)), key=lambda run: run[0])
+    count, sweep_s = sweep()
+    results = [
+        ("one plan, imports included", plan_s, PLAN_S, "s"),
+        ("its peak memory", mib, PLAN_MIB, "MiB"),
+        (f"sweep of {count} plans", sweep_s, SWEEP_S, "s"),
+    ]
+    for name, value, bound, unit in results:
+        print(f"{name:28} {value:8.2f} {unit:3}  bound {bound:g}")
+    return 0 if all(value < bound for _, value, bound, _ in results) else 3
+
+
+def cold_plan() -> tuple[float, float]:
+    """Wall seconds and peak MiB of a `python -m planner plan` on the published measurements."""
+    with tempfile.TemporaryDirectory() as out:
+        command = [sys.executable, "-m", "planner", "plan", "--qmax", str(ARTICLE / "qmax.json")]
+        command += ["--ttotal", str(ARTICLE / "ttotal.json"), "--peak-rps", "5000", "--trough-rps", "10", "--out", out]
+        began = time.perf_counter()
+        process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+        wall_s = time.perf_counter() - began
+        if process.returncode != 0:
+            raise RuntimeError(f"plan exited {process.returncode}: {json.dumps(command)}")
+        return wall_s, usage.ru_maxrss / 1024
+
+
+def sweep() -> tuple[int, float]:
+    """1 000 plans under both rules: 10 peaks, 10 surges, 5 delays."""
+    m = measured([Qmax.load(ARTICLE / "qmax.json")], [Ttotal.load(ARTICLE / "ttotal.json")])
+    peaks = [50.0 * 2**step for step in range(10)]
+    surges = [1.05 + 0.04 * step for step in range(10)]
+    delays = [60.0, 120.0, 180.0, 240.0, 320.0]
+    began = time.perf_counter()
+    count = sum(1 for _ in rows(m, peaks, surges, delays, ("headroom", "drain")))
+    return count, time.perf_counter() - began
+
+
+if __name__ == "__main__":
+    sys.exit(main())
