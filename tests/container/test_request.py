@@ -26,7 +26,8 @@ def test_defaults():
     "fields",
     [
         {"voice": "bert"}, {"voice": "anna*0.5+bert*0.5"}, {"voice": None}, {"speed": 0.5}, {"speed": 2},
-        {"speed": None},        {"format": "mp3"}, {"format": None}, {"transport": "sse", "timestamps": True}, {"timestamps": False},
+        {"speed": None}, {"format": "mp3"}, {"format": None},
+        {"transport": "sse", "timestamps": True}, {"timestamps": False},
         {"request_id": "a-1._:Z"},
     ],
 )  # fmt: skip
