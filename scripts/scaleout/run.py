@@ -249,7 +249,7 @@ class ScaleOut:
         stage = self.log.waiting_for
         since_s = (now - self.log.since(self._started)).total_seconds()
         total_s = (now - self._started).total_seconds()
-        self.progress.show(f"waiting for {stage} [{total_s:.0f} s in all]", since_s, TYPICAL_S.get(stage))
+        self.progress.show(f"waiting for {stage}", since_s, TYPICAL_S.get(stage), f"; {total_s:.0f} s in all")
 
     def _utc(self, monotonic_ns: int) -> datetime:
         anchor = self.probe.anchor
