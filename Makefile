@@ -56,6 +56,19 @@ check: setup ## Lint, types, Terraform format and security analysis
 	$(PY) -m ruff format --check .
 	$(PY) -m mypy
 	@if command -v terraform >/dev/null; then terraform fmt -check -recursive terraform; else echo "terraform not installed: format not checked"; fi
+	$(PY) -m scripts.terraform_docs --check
+	$(MAKE) --no-print-directory tf-security
+
+# Its own environment: its pins and ours cannot be met together.
+CHECKOV_VERSION := 3.3.30
+.venv-checkov/.done-$(CHECKOV_VERSION):
+	$(PYTHON) -m venv .venv-checkov
+	.venv-checkov/bin/python -m pip install -q --disable-pip-version-check checkov==$(CHECKOV_VERSION)
+	@touch $@
+
+.PHONY: tf-security
+tf-security: .venv-checkov/.done-$(CHECKOV_VERSION) ## Static security analysis of the Terraform modules
+	.venv-checkov/bin/checkov --directory terraform --config-file terraform/.checkov.yaml
 
 clean: ## Remove what was measured here, not what is deployed
 	rm -rf $(OUT) .pytest_cache .mypy_cache .ruff_cache
@@ -90,8 +103,8 @@ destroy: setup $(REHEARSED) ## Take it down (ALL=1 removes the weight cache and 
 tf-plan: setup $(REHEARSED) ## Terraform plan as it would be applied
 	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) --plan-only $(ARGS)
 
-tf-test: ## Terraform's own tests, offline
-	cd terraform && terraform init -backend=false -input=false >/dev/null && terraform test
+tf-test: setup ## Terraform's own tests, offline
+	$(PY) -m scripts.terraform test
 
 drift: setup $(REHEARSED) ## Compare what is live with what was intended
 	$(IN_ENV) $(PY) -m scripts.drift $(TARGET_ENDPOINT) --model $(MODEL) --artifacts $(OUT) $(ARGS)
@@ -118,7 +131,9 @@ rehearse-article: setup ## Replay the published ml.g5.xlarge ladder in real time
 	$(PY) -m bench.rehearse_article --out $(OUT)/rehearse-article $(ARGS)
 
 simulate-article: setup ## Simulate scaling policies on the published measurements
-	$(PY) -m planner simulate --qmax examples/article/qmax.json --ttotal examples/article/ttotal.json --out $(OUT)/article $(ARGS)
+	$(PY) -m planner simulate --qmax examples/article/qmax.json --ttotal examples/article/ttotal.json \
+	  --gpu-saturated-pct 40 --cpu-saturated-pct 100 --name article --out $(OUT)/article \
+	  --chart docs/img/simulate-article.svg --chart-policies headroom,drain $(ARGS)
 
 report: setup ## One HTML file from whatever was measured
 	$(PY) -m planner report --model $(MODEL) --artifacts $(OUT) --out $(OUT) $(ARGS)
