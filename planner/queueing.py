@@ -170,8 +170,6 @@ class Window:
 
     occupancy: Vector
     """Time average of P(n present) over the window; by PASTA what its arrivals see."""
-    final: Vector
-    """P(n present) at the end."""
 
     @property
     def shed_fraction(self) -> float:
@@ -180,7 +178,7 @@ class Window:
 
 
 def transient(chain: Chain, start: Vector, duration_s: float) -> Window:
-    """Average and final occupancy over ``duration_s`` from ``start``: sums of powers of the kernel by doubling."""
+    """Average occupancy over ``duration_s`` from ``start``: sums of powers of the kernel by doubling."""
     steps = max(1, round(duration_s / chain.step_s))
     state, total = start, np.zeros_like(start)
     power, series = chain.kernel, np.eye(len(start))
@@ -194,7 +192,7 @@ def transient(chain: Chain, start: Vector, duration_s: float) -> Window:
             break
         series = series + power @ series
         power = power @ power
-    return Window(occupancy=(total / steps) @ chain.occupancy, final=state @ chain.occupancy)
+    return Window(occupancy=(total / steps) @ chain.occupancy)
 
 
 def time_to_full_s(chain: Chain, start: Vector) -> float:
