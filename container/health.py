@@ -13,6 +13,7 @@ class Health:
     def __init__(self, engine: Engine) -> None:
         self._engine = engine
         self._warm = False
+        self.loading = False
         self.dead: str | None = None
 
     def warm(self) -> None:

@@ -23,7 +23,9 @@ _WARM_UP_TEXTS = (
 async def bring_up(parts: Parts, stages: Stages) -> None:
     """Load and speak once, short and long; only then is the container ready."""
     loop = asyncio.get_running_loop()
+    parts.health.loading = True
     await loop.run_in_executor(None, parts.engine.load, stages.mark)
+    parts.health.loading = False
     for number, text in enumerate(_WARM_UP_TEXTS):
         request = SpeechRequest(
             text=text, voice=parts.settings.default_voice or parts.engine.voices()[0], speed=1.0, format=None,

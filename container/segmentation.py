@@ -12,7 +12,7 @@ FIRST = 60
 LEAST = 25
 """A shorter piece would be over before the next one is ready."""
 GROWTH = 1.5
-"""Each piece over the one before. Synthesis at half real time would bear twice as much; the rest is for a busy machine."""
+"""Each piece over the one before. Synthesis at half real time would bear 2; the rest is for a busy machine."""
 MOST = 200
 """Largest piece. The model takes 510 phonemes, but rushes through pieces far shorter than that."""
 WHOLE = 80

@@ -55,7 +55,7 @@ async def _run(parts: Parts, stages: Stages, stop: asyncio.Event) -> int:
 
 def _close(parts: Parts) -> bool:
     parts.synthesis.close()
-    idle = parts.scheduler.close()
+    idle = parts.scheduler.close() and not parts.health.loading
     if idle:
         parts.engine.close()
     return idle

@@ -3,10 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
+import json
+import os
+import socket
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -119,3 +125,70 @@ def start() -> Start:
 @pytest.fixture
 def scripted() -> type[ScriptedEngine]:
     return ScriptedEngine
+
+
+class Process:
+    """The container as the platform starts it."""
+
+    def __init__(self, port: int, process: subprocess.Popen[str]) -> None:
+        self.port, self.process = port, process
+        self.output: list[str] = []
+        self._reader = threading.Thread(target=lambda: self.output.extend(process.stdout or []), daemon=True)
+        self._reader.start()
+
+    @property
+    def rss_mib(self) -> float:
+        with open(f"/proc/{self.process.pid}/status") as status:
+            return next(int(line.split()[1]) / 1024 for line in status if line.startswith("VmRSS"))
+
+    def get(self, path: str) -> int:
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=5)
+        try:
+            connection.request("GET", path)
+            return connection.getresponse().status
+        except ConnectionError:
+            return 0
+        finally:
+            connection.close()
+
+    def wait_ready(self) -> None:
+        end_s = time.monotonic() + 30
+        while self.get("/ping") != 200:
+            assert time.monotonic() < end_s, self.output
+            assert self.process.poll() is None, self.output
+            time.sleep(0.05)
+
+    def speak(self) -> http.client.HTTPResponse:
+        self.connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=20)
+        body = json.dumps({"text": "A sentence that takes a while."})
+        self.connection.request("POST", "/invocations", body, {"Content-Type": "application/json"})
+        return self.connection.getresponse()
+
+
+@contextmanager
+def _process(*arguments: str, **env: str):
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    settings = {"HOST": "127.0.0.1", "PORT": str(port), "ENGINE": "replay", "REPLAY_STAGES_S": "warmup_done=0.1"}
+    process = subprocess.Popen(
+        [sys.executable, "-m", "container.server", *arguments],
+        env={**os.environ, "SAGEMAKER_BIND_TO_PORT": "", **settings, **env},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    running = Process(port, process)
+    try:
+        yield running
+    finally:
+        process.kill()
+        process.wait()
+        running._reader.join()
+        process.stdout.close()
+
+
+@pytest.fixture
+def container_process():
+    """``with container_process("serve", PORT="...") as running``: the container as a process of its own."""
+    return _process
