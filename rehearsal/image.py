@@ -59,6 +59,7 @@ class Image:
                 imageManifest=self.manifest,
                 imageManifestMediaType=MEDIA_TYPE,
                 imageTag=tag,
+                imageDigest=self.digest,
             )
         return f"{found['repositoryUri']}@{self.digest}"
 

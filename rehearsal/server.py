@@ -17,12 +17,17 @@ from rehearsal.autoscaling.registry import Registry
 from rehearsal.autoscaling.scaler import Scaler
 from rehearsal.aws.front import LARGEST_BODY_BYTES, ControlPlane
 from rehearsal.aws.moto_bridge import MotoBridge
+from rehearsal.aws.moto_repairs import repair
 from rehearsal.aws.service import JsonService
-from rehearsal.cloudwatch import moto_binding
+from rehearsal.cloudwatch import moto_binding as cloudwatch_binding
 from rehearsal.cloudwatch.alarm_book import AlarmBook
 from rehearsal.cloudwatch.alarms import Evaluator
 from rehearsal.cloudwatch.publisher import Publisher
 from rehearsal.cloudwatch.store import MetricStore
+from rehearsal.codebuild import moto_binding as codebuild_binding
+from rehearsal.codebuild.runs import Runs
+from rehearsal.codebuild.store import CodeBuild
+from rehearsal.codebuild.work import Work
 from rehearsal.dataplane.connections import Connections
 from rehearsal.dataplane.distort import Distorter
 from rehearsal.dataplane.invoke import DataPlane
@@ -61,7 +66,9 @@ class Rehearsal:
         self.registry = Registry(settings, self.alarms, self._variant_exists)
         self.endpoints = Endpoints(catalog, quotas, around, self.registry.is_registered)
         self.metrics = MetricStore()
-        moto_binding.bind(self.metrics)
+        cloudwatch_binding.bind(self.metrics)
+        codebuild_binding.bind(CodeBuild(settings.region, Runs(settings, Work(settings.region), logs).start))
+        repair()
         self.publisher = Publisher(settings, self.metrics, self.endpoints, record, faults)
         self.controller = Controller(self.endpoints)
         self.scaler = Scaler(self.registry, self.endpoints, Evaluator(self.metrics, self.alarms))
