@@ -44,7 +44,7 @@ def _headline(plan: Plan) -> str:
         return "Terraform refuses this plan"
     return (
         f"scale out above {show.number(d.scaling_target_value)}, in below {show.number(d.scale_in_threshold)} "
-        f"(10 s Maximum); {d.min_instances} to {d.max_instances} instances; admit {d.queue_max_depth}; "
+        f"(10 s max); {d.min_instances} to {d.max_instances} instances; admit {d.queue_max_depth}; "
         f"{show.money(plan.cost.get('usd_per_h_at_max'))}/h at peak"
     )
 
