@@ -74,7 +74,7 @@ def _throughput(axes: Axes, artifact: Qmax) -> None:
         ]
         axes.plot(*_columns(points), "-", marker="D", color="0.2", markersize=4, linewidth=1.4)
     axes.set_ylabel("Throughput (requests/s)")
-    axes.set_ylim(bottom=0)
+    axes.set_ylim(0, 1.15 * max((rung.achieved_rps or 0.0 for rung in artifact.ladder), default=1.0) or 1.0)
     axes.grid(alpha=0.3)
 
 

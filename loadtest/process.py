@@ -50,17 +50,23 @@ def is_worker(environment: Environment) -> bool:
 def lead(environment: Environment, create: Callable[[], Lead]) -> Lead:
     """Set the conducting process up; a failure ends the program here, with the children that Locust forked."""
     logging.getLogger("locust.stats_logger").setLevel(logging.ERROR)
+    # A signal is answered in one sentence; gevent would print its traceback first.
+    gevent.get_hub().NOT_ERROR += (KeyboardInterrupt,)
+    runner: Any = environment.runner
+    ready: list[Lead] = []
+
+    def on_status(environment: Environment, msg: Any, **_: Any) -> None:  # noqa: ARG001
+        for listening in ready:
+            listening.receive(msg.data)
+
+    # Before anything that takes time: load processes report from their first moment.
+    runner.register_message(STATUS, on_status)
     try:
         found = create()
     except HeadroomError as error:
         report(error)
         leave(error.exit_code)
-    runner: Any = environment.runner
-
-    def on_status(environment: Environment, msg: Any, **_: Any) -> None:  # noqa: ARG001
-        found.receive(msg.data)
-
-    runner.register_message(STATUS, on_status)
+    ready.append(found)
 
     def on_stopping(**_: Any) -> None:
         # Whoever is still speaking when the load ends was interrupted: do not wait for them.
@@ -97,7 +103,7 @@ def run_locust(locustfile: str, arguments: list[str]) -> int:
     """``locust -f locustfile --headless`` in this process, quiet apart from what we print ourselves."""
     from locust.main import main as locust_main
 
-    sys.argv = ["locust", "-f", locustfile, "--headless", "--only-summary", "--loglevel", "WARNING", *arguments]
+    sys.argv = ["locust", "-f", locustfile, "--headless", "--only-summary", "--loglevel", "ERROR", *arguments]
     try:
         locust_main()
     except SystemExit as ended_with:

@@ -79,6 +79,7 @@ def parse(options: Any) -> Ladder:
 
 def _rungs(given: str, problems: Problems) -> tuple[int, ...]:
     found: set[int] = set()
+    wrong: list[str] = []
     for item in given.split(","):
         try:
             value = float(item)
@@ -87,5 +88,10 @@ def _rungs(given: str, problems: Problems) -> tuple[int, ...]:
         if value in range(1, MOST_USERS + 1):
             found.add(int(value))
         else:
-            problems.say(f"--rungs {given}: {item.strip() or 'an empty item'} is no concurrency (1 to {MOST_USERS})")
+            wrong.append(item.strip() or "an empty item")
+    if wrong:
+        problems.say(
+            f"--rungs {given}: no concurrency: {', '.join(wrong)}",
+            f"--rungs takes whole numbers from 1 to {MOST_USERS}, for example {PUBLISHED_RUNGS}",
+        )
     return tuple(sorted(found))
