@@ -12,7 +12,13 @@ from planner.simulate.profiles import Profile
 _STYLES = ("-", (0, (5, 2)), (0, (1, 1.2)), (0, (6, 1.5, 1, 1.5)), (0, (3, 1, 1, 1, 1, 1)), (0, (8, 3)), (0, (2, 3)))
 _GREYS = ("#000000", "#555555", "#222222", "#777777", "#444444", "#999999", "#666666")
 # matplotlib writes random element ids into an SVG unless it is given a salt.
-_STYLE: Any = {"svg.hashsalt": "headroom", "font.size": 9, "axes.spines.top": False, "axes.spines.right": False}
+_STYLE: Any = {
+    "svg.hashsalt": "headroom",
+    "svg.fonttype": "none",
+    "font.size": 9,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+}
 
 
 def draw(runs: Sequence[PolicyRun], profile: Profile, title: str, path: Path) -> None:

@@ -77,6 +77,7 @@ def parser() -> argparse.ArgumentParser:
     out.add_argument("--out", type=Path, default=Path("artifacts"))
     out.add_argument("--name", help="simulate-NAME.json; default: the profile's name")
     out.add_argument("--chart", type=Path, help="where the picture goes (.svg or .png); default beside the JSON")
+    out.add_argument("--chart-policies", default="", help="comma list; default: every policy that was simulated")
     out.add_argument("--no-chart", action="store_true")
     out.add_argument("--json", action="store_true", help="print the JSON instead of the table")
     return p
@@ -103,7 +104,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         from planner.simulate.chart import draw
 
         picture = args.chart or path.with_suffix(".svg")
-        draw(runs, profile, heading(setup, profile), picture)
+        drawn = set(args.chart_policies.split(",")) if args.chart_policies else set(names)
+        draw([run for run in runs if run.score.policy in drawn], profile, heading(setup, profile), picture)
         written.append(picture)
     print(f"wrote {', '.join(map(str, written))}", file=sys.stderr)
     return 0
@@ -275,6 +277,11 @@ def _check(args: argparse.Namespace) -> None:
         problems.append(f"--publish-delay-s is {args.publish_delay_s}, expected a multiple of 10")
     if not 0 <= args.max_shed <= 1 or not 0 <= args.min_attainment <= 1:
         problems.append("--max-shed and --min-attainment are shares between 0 and 1")
+    asked, drawn = (set(filter(None, text.split(","))) for text in (args.policies, args.chart_policies))
+    if unknown := sorted((asked | drawn) - set(contenders.NAMES)):
+        problems.append(f"unknown policies: {', '.join(unknown)}; choose from {', '.join(contenders.NAMES)}")
+    if drawn and asked and not drawn <= asked:
+        problems.append("--chart-policies names a policy that --policies leaves out")
     if problems:
         raise UsageError("; ".join(problems), "python -m planner simulate --help")
 

@@ -1,0 +1,142 @@
+"""The published plan in the published surge: headroom sheds, drain does not; what a fleet's metric reads."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.artifacts.qmax import Qmax
+from planner.errors import UsageError
+from planner.queueing import erlang, expected_window_max
+from planner.simulate.cli import main
+from planner.simulate.exact import ExactKernel
+from planner.simulate.fleet_metric import window_max
+from planner.simulate.interval import TtfabBins
+from planner.simulate.service import ServiceModel, from_ladder
+
+ARTICLE = Path(__file__).parents[3] / "examples" / "article"
+INPUTS = ["--qmax", str(ARTICLE / "qmax.json"), "--ttotal", str(ARTICLE / "ttotal.json")]
+
+
+@pytest.fixture(scope="module")
+def service() -> ServiceModel:
+    return from_ladder([Qmax.load(ARTICLE / "qmax.json")])
+
+
+def simulate(out: Path, *arguments: str) -> dict[str, dict[str, Any]]:
+    """Scores by policy, from the file that was written."""
+    assert main([*INPUTS, "--out", str(out), "--no-chart", "--name", "t", *arguments]) == 0
+    return {run["score"]["policy"]: run["score"] for run in json.loads((out / "simulate-t.json").read_text())["runs"]}
+
+
+@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("instances", [4, 12])
+def test_headroom_sheds_in_the_published_surge_and_drain_does_not(tmp_path: Path, seed: int, instances: int) -> None:
+    """97.4 % load x 1.25 over capacity: 1 - 1 / 1.2175 = 17.9 % while the first new instances start (300 of 330 s)."""
+    found = simulate(tmp_path, "--policies", "headroom,drain,fixed", "--seed", str(seed), "--instances", str(instances))
+    assert found["headroom"]["surge_shed_fraction"] == pytest.approx(0.179 * 300 / 330, abs=0.02)
+    assert found["headroom"]["slo_attainment"] < 0.95
+    assert found["drain"]["surge_shed_fraction"] <= 0.01
+    assert found["drain"]["ttfab_p95_s"] < 3.0
+    assert found["headroom"]["offered"] == found["drain"]["offered"] == found["fixed"]["offered"]
+
+
+def test_scaling_on_gpu_utilisation_never_acts_on_a_launch_bound_engine(tmp_path: Path) -> None:
+    found = simulate(tmp_path, "--policies", "gpu,cpu", "--gpu-saturated-pct", "40", "--cpu-saturated-pct", "100")
+    assert found["gpu"]["scale_outs"] == 0
+    assert found["gpu"]["surge_shed_fraction"] > 0.15
+    assert found["cpu"]["surge_shed_fraction"] < 0.01
+
+
+def test_one_instance_thresholds_misread_a_fleet_that_is_live_before_the_surge(tmp_path: Path) -> None:
+    """Least-outstanding routing keeps five instances at about 4 where one alone would read 9: drain scales in."""
+    found = simulate(tmp_path, "--policies", "drain,drain-fleet", "--live-hold")
+    assert found["drain"]["surge_shed_fraction"] > 0.05
+    assert found["drain-fleet"]["surge_shed_fraction"] <= 0.01
+
+
+def test_metric_of_one_instance_agrees_with_the_chain(service: ServiceModel) -> None:
+    chain = erlang(service.rates_up_to(50)[1:].tolist(), 14.35, round(1 / service.cv**2))
+    assert window_max(service, 50, 1, 14.35) == pytest.approx(expected_window_max(chain), rel=0.08)
+
+
+def test_metric_falls_as_the_fleet_grows(service: ServiceModel) -> None:
+    reads = [window_max(service, 50, instances, 14.35) for instances in (1, 3, 8, 20)]
+    assert reads == sorted(reads, reverse=True)
+    assert reads[0] > 3 * reads[-1]
+
+
+def test_service_is_the_ladder_and_its_variability(service: ServiceModel) -> None:
+    assert service.rates_rps[1] == pytest.approx(16.0833, abs=1e-3)
+    assert service.rates_rps[5] == pytest.approx(17.9)
+    assert service.cv == pytest.approx((65.3717 - 60.0210) / 1.6449 / 60.0210, rel=0.02)
+    assert 0.98 < service.first_audio_share[1] < 1.0
+
+
+@pytest.mark.parametrize(("load_rps", "p95_ms"), [(50.0, 2805.7), (200.0, 2805.7)])
+def test_overloaded_ttfab_is_the_ladder_at_q_max(service: ServiceModel, load_rps: float, p95_ms: float) -> None:
+    """With every slot taken an admitted request is one of 50 inside: the ladder measured 2 806 ms there."""
+    import numpy as np
+
+    rng, bins = np.random.default_rng(1), TtfabBins(3.0)
+    args = {"instances": 1, "bound": 50, "routing": "least_outstanding", "bins": bins, "rng": rng}
+    server = ExactKernel(service, **args)  # type: ignore[arg-type]
+    server.advance(20.0, np.sort(rng.random(int(20 * load_rps))) * 20)
+    found = server.advance(120.0, 20 + np.sort(rng.random(int(100 * load_rps))) * 100)
+    assert bins.quantile_s(found.ttfab_counts, 0.95) == pytest.approx(p95_ms / 1e3, rel=0.03)
+
+
+def test_a_rerun_is_byte_identical(tmp_path: Path) -> None:
+    texts = []
+    for name in ("a", "b"):
+        arguments = ["--policies", "headroom", "--out", str(tmp_path / name), "--chart", str(tmp_path / f"{name}.svg")]
+        assert main([*INPUTS, *arguments]) == 0
+        texts.append(((tmp_path / name / "simulate-surge.json").read_bytes(), (tmp_path / f"{name}.svg").read_bytes()))
+    assert texts[0] == texts[1]
+
+
+def test_table_and_chart(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*INPUTS, "--policies", "headroom,fixed", "--out", str(tmp_path), "--profile", "constant"]) == 0
+    printed = capsys.readouterr()
+    assert "in SLO" in printed.out
+    assert "headroom" in printed.out
+    assert "wrote" in printed.err
+    assert (tmp_path / "simulate-constant.svg").read_text().startswith("<?xml")
+
+
+@pytest.mark.parametrize("shape", ["ramp", "daily"])
+def test_other_profiles(tmp_path: Path, shape: str) -> None:
+    shorter = ["--duration-s", "3600", "--ramp-s", "600", "--peak-rps", "30", "--trough-rps", "10"]
+    found = simulate(tmp_path, "--profile", shape, "--policies", "requests,scheduled", *shorter)
+    assert found["scheduled"]["shed_fraction"] < 0.01
+
+
+def test_trace_file(tmp_path: Path) -> None:
+    trace = tmp_path / "mine.csv"
+    trace.write_text("time_s,rate_rps\n0,10\n300,30\n600,30\n", encoding="utf-8")
+    found = simulate(tmp_path, "--profile", str(trace), "--policies", "fixed")
+    assert found["fixed"]["offered"] == pytest.approx(20 * 300 + 30 * 300, rel=0.05)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaints"),
+    [
+        ([], ["--qmax is missing", "--ttotal"]),
+        ([*INPUTS, "--profile", "sawtooth"], ["unknown profile"]),
+        ([*INPUTS, "--policies", "magic,headroom"], ["unknown policies: magic"]),
+        ([*INPUTS, "--policies", "gpu"], ["GPU utilisation"]),
+        ([*INPUTS, "--base-rps", "-1", "--hold-s", "nan"], ["--base-rps is -1", "--hold-s is nan"]),
+        ([*INPUTS, "--publish-delay-s", "7"], ["multiple of 10"]),
+        ([*INPUTS, "--service-cv", "9"], ["outside 0..3"]),
+        ([*INPUTS, "--max-shed", "2"], ["between 0 and 1"]),
+        ([*INPUTS, "--plan", "nowhere.json"], ["no such file"]),
+        ([*INPUTS, "--chart-policies", "drain", "--policies", "headroom"], ["leaves out"]),
+    ],
+)
+def test_bad_input_is_refused_with_every_reason(tmp_path: Path, arguments: list[str], complaints: list[str]) -> None:
+    with pytest.raises(UsageError) as raised:
+        main([*arguments, "--out", str(tmp_path)])
+    assert all(complaint in raised.value.message for complaint in complaints)
