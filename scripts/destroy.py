@@ -12,9 +12,10 @@ from planner.prices import PRICE_DATE
 from scripts import terraform
 from scripts.aws import journal, lock
 from scripts.aws.clients import aws_errors, control
-from scripts.aws.endpoint import LiveEndpoint
+from scripts.aws.endpoint import LiveEndpoint, status_of
 from scripts.aws.freeze import thaw
 from scripts.aws.scaling import read_target
+from scripts.aws.waiting import Clock
 from scripts.cli import parser
 from scripts.deploy import NOTHING_DEPLOYED
 from scripts.deployment import guards, settings
@@ -24,6 +25,7 @@ from scripts.terraform import Terraform
 # S3 standard and ECR storage in us-east-1, USD per GB and month.
 S3_USD_PER_GB_MONTH = 0.023
 ECR_USD_PER_GB_MONTH = 0.10
+DELETION_LIMIT_S = 900.0
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -47,7 +49,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if any(not _shared(name) for name in resources):
         print("== autoscaling, then the endpoint", file=sys.stderr)
         tool.apply(chosen | NOTHING_DEPLOYED)
-        _require_gone(args.endpoint, args.variant)
+        _require_gone(args.endpoint, Clock())
     if args.all:
         _destroy_shared(tool, chosen)
     settings.remove(directory)
@@ -77,12 +79,13 @@ def _destroy_shared(tool: Terraform, chosen: dict[str, Any]) -> None:
     tool.destroy(forced)
 
 
-def _require_gone(name: str, variant: str) -> None:
-    live = guards.live_or_none(name, variant)
-    if live is not None and live.status != "Deleting":
-        raise AwsError(
-            f"endpoint {name} still exists ({live.status}) and bills", "look at the output above, make destroy again"
-        )
+def _require_gone(name: str, clock: Clock) -> None:
+    """An endpoint that is still there still bills."""
+    started = clock.monotonic()
+    while (status := status_of(name)) is not None:
+        if status != "Deleting" or clock.monotonic() - started > DELETION_LIMIT_S:
+            raise AwsError(f"endpoint {name} still exists ({status}) and bills", "read the output above, run it again")
+        clock.sleep(2)
 
 
 def remains(outputs: dict[str, Any]) -> str:

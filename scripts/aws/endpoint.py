@@ -110,6 +110,17 @@ def read_counts(name: str, variant: str) -> Counts:
     )
 
 
+def status_of(name: str) -> str | None:
+    """SageMaker's status of the endpoint; None when there is none of that name."""
+    with aws_errors(f"reading endpoint {name}"):
+        try:
+            return str(control("sagemaker").describe_endpoint(EndpointName=name)["EndpointStatus"])
+        except ClientError as error:
+            if _is_unknown(error):
+                return None
+            raise
+
+
 def require_in_service(live: LiveEndpoint) -> None:
     """Raise unless the endpoint is InService and not changing its count."""
     if live.status == "Failed":
@@ -146,16 +157,19 @@ def fingerprint(live: LiveEndpoint, workload: Workload, transport: Transport) ->
 
 
 def _describe_endpoint(name: str) -> dict[str, Any]:
+    sagemaker = control("sagemaker")
     try:
-        return dict(control("sagemaker").describe_endpoint(EndpointName=name))
+        return dict(sagemaker.describe_endpoint(EndpointName=name))
     except ClientError as error:
-        if error_code(error) not in {"ValidationException", "ResourceNotFound"}:
+        if not _is_unknown(error):
             raise
-        if "could not find" not in error_message(error).lower():
-            raise
-    names = [e["EndpointName"] for e in control("sagemaker").list_endpoints(MaxResults=20)["Endpoints"]]
-    raise UsageError(
-        f"no endpoint is named {name!r}", f"endpoints here: {', '.join(names) or 'none'}; `make deploy` creates it"
+    names = ", ".join(found["EndpointName"] for found in sagemaker.list_endpoints(MaxResults=20)["Endpoints"])
+    raise UsageError(f"no endpoint is named {name!r}", f"endpoints here: {names or 'none'}; `make deploy` creates it")
+
+
+def _is_unknown(error: ClientError) -> bool:
+    return error_code(error) == "ResourceNotFound" or (
+        error_code(error) == "ValidationException" and "could not find" in error_message(error).lower()
     )
 
 

@@ -169,11 +169,11 @@ def _prepare(
     progress: Progress,
     on_step: Callable[[str], None],
 ) -> _Run:
-    require_in_service(live)
     target = read_target(live.name, live.variant)
     left = journals.find(live, target)
     if left is not None and left.frozen:
         raise _refusal(live, left, clock)
+    require_in_service(live)
     if pin is not None and not force:
         _refuse_risk(live, pin, clock)
     now = clock.now()

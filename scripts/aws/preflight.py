@@ -55,9 +55,12 @@ def require(checks: list[Check]) -> None:
 def run(live: LiveEndpoint, *, extra_instances: int, force: bool = False, clock: Clock | None = None) -> list[Check]:
     """Every check for a measurement that needs ``extra_instances`` more than are running."""
     clock = clock or Clock()
+    held = unlocked(live)
+    if held.verdict == "fail":
+        return [held]
     return [
+        held,
         in_service(live),
-        unlocked(live),
         slot(live.instance_type, extra_instances),
         traffic(live, clock, force=force),
         skew(clock),

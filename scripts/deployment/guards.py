@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from planner.errors import AwsError, UsageError
 from scripts.aws import journal, lock
-from scripts.aws.endpoint import LiveEndpoint, describe, log_group
+from scripts.aws.endpoint import LiveEndpoint, describe, log_group, status_of
 from scripts.aws.scaling import read_target
 from scripts.terraform import Terraform
 
@@ -13,13 +13,8 @@ TARGET_ADDRESS = "module.autoscaling[0].aws_appautoscaling_target.this"
 
 
 def live_or_none(name: str, variant: str) -> LiveEndpoint | None:
-    """The endpoint, or None when there is none of that name."""
-    try:
-        return describe(name, variant)
-    except UsageError as error:
-        if "no endpoint is named" in error.message:
-            return None
-        raise
+    """The endpoint, or None when there is none of that name or it is being deleted."""
+    return None if status_of(name) in (None, "Deleting") else describe(name, variant)
 
 
 def refuse_frozen(live: LiveEndpoint) -> None:
