@@ -38,7 +38,7 @@ def configure() -> None:
 
 
 def wire_log() -> logging.Logger:
-    """For aiohttp: what a client got wrong about HTTP itself is a line, not a defect of ours with a traceback."""
+    """For aiohttp, which takes clients that leave or speak broken HTTP for defects of ours."""
     logger = logging.getLogger("container.wire")
     if not logger.filters:
         logger.addFilter(_without_blame)
@@ -46,6 +46,8 @@ def wire_log() -> logging.Logger:
 
 
 def _without_blame(record: logging.LogRecord) -> bool:
+    if record.exc_info and isinstance(record.exc_info[1], ConnectionError):
+        return False  # accounted for as disconnected
     if record.exc_info and isinstance(record.exc_info[1], HttpProcessingError):
         record.levelno, record.levelname = logging.INFO, "INFO"
         record.msg, record.args, record.exc_info = "malformed_http", (), None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import uuid
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Protocol
 
 from aiohttp import web
@@ -97,7 +98,7 @@ def assemble(settings: Settings, engine: Engine) -> Parts:
         health=health,
         admission=admission,
         scheduler=scheduler,
-        synthesis=Synthesis(engine, scheduler, in_one if fifo else segment),
+        synthesis=Synthesis(engine, scheduler, in_one if fifo else partial(segment, first=settings.first_piece_chars)),
         metrics=metrics,
         accounts=Accounts(metrics),
         sessions=sessions,

@@ -7,24 +7,24 @@ import unicodedata
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-FIRST = 60
-"""Size of the first piece: about four seconds of speech, the wait before anything is heard."""
-LEAST = 25
+FIRST = 40
+"""Size of the first piece: under three seconds of speech, the wait before anything is heard."""
+STRETCH = 1.2
+"""How far past its size the first piece may go for a better place to cut."""
+LEAST = 20
 """A shorter piece would be over before the next one is ready."""
+SYNTHESIS = 0.55
+"""Seconds of work for a second of speech that a piece may count on; a slow CPU needs 0.45 on an idle machine."""
 GROWTH = 1.5
-"""Each piece over the one before. Synthesis at half real time would bear 2; the rest is for a busy machine."""
+"""Target for the next piece over what the listener has buffered; 1 / SYNTHESIS is where playback would stall."""
 MOST = 200
 """Largest piece. The model takes 510 phonemes, but rushes through pieces far shorter than that."""
 WHOLE = 80
 """A text up to this size is one piece."""
 FIFO_MOST = 400
 """Largest piece when nothing is cut for the sake of the first audio."""
-OVERSHOOT = 1.25
-"""A sentence this much over the target is still taken whole."""
-LAST_RESORT = 1.6
-"""Up to here a late comma beats a cut between two words."""
 
-SENTENCE, CLAUSE, WORD, ANYWHERE = 3, 2, 1, 0
+SENTENCE, CLAUSE, PHRASE, WORD, SPACE = 5, 4, 3, 2, 1
 
 _ABBREVIATIONS = re.compile(
     r"(?:mr|mrs|ms|dr|prof|sr|jr|st|mt|ft|nos?|vs|etc|eg|ie|cf|al|gen|col|sgt|capt|lt|rev|hon|dept|est|approx|inc|ltd"
@@ -32,8 +32,21 @@ _ABBREVIATIONS = re.compile(
 )
 _SENTENCE_END = re.compile(r"[.!?…]+[\"'”’»)\]]*(?=\s)|[。！？]+[」』”’）]*|\n\s*\n")
 _CLAUSE_END = re.compile(r"[,;:][\"'”’»)\]]*(?=\s)|\s[–—-]{1,2}(?=\s)|[—、，；：]|[)\]](?=\s)|\n")
-_WORD_END = re.compile(r"\s+")
+_WORD_END = re.compile(r"(?<!\bthe)(?<!\ba)(?<!\ban)(?<!\bof)(?<!\bto)(?<!\bin)(?<!\band)(?<!\.)\s+", re.IGNORECASE)
+_SPACE = re.compile(r"\s+")
+_PHRASE_END = re.compile(
+    r"\s+(?=(?:and|but|or|nor|so|because|although|when|while|until|if|unless|that|which|who|where|before|after|since"
+    r"|with|without|from|into|over|under|through|between|for|to|in|on|at|by|as|than|every)\s)",
+    re.IGNORECASE,
+)
 _LAST_WORD = re.compile(r"[\w.]+$")
+_PATTERNS = (
+    (SPACE, _SPACE),
+    (WORD, _WORD_END),
+    (PHRASE, _PHRASE_END),
+    (CLAUSE, _CLAUSE_END),
+    (SENTENCE, _SENTENCE_END),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,42 +57,65 @@ class Break:
     strength: int
 
 
-def segment(text: str, *, first: int = FIRST, most: int = MOST, whole: int = WHOLE) -> list[str]:
-    """Pieces whose concatenation is ``text`` up to white space at the seams; each has something to say."""
-    text = text.strip()
-    sizes = _cumulative_size(text)
-    breaks = [*_breaks(text), Break(len(text), SENTENCE)]
-    pieces: list[str] = []
-    start, target = 0, float(first)
-    while start < len(text):
-        limit = whole if not pieces else min(most, target * OVERSHOOT)
-        end = len(text) if sizes[-1] - sizes[start] <= limit else _cut(text, sizes, breaks, start, target, most)
-        pieces.append(text[start:end])
-        target = min(float(most), max(first, GROWTH * (sizes[end] - sizes[start])))
-        start = end
-    return [piece.strip() for piece in _all_spoken(pieces) if piece.strip()]
+def segment(text: str, first: int = FIRST) -> list[str]:
+    """Pieces whose concatenation is ``text`` up to white space at the seams; each has something to say.
+
+    Sizes follow the listener: a piece takes SYNTHESIS times its length to make, while what was sent before it plays.
+    """
+    draft = _Draft(text.strip())
+    if draft.left <= WHOLE:
+        return [draft.text] if draft.text else []
+    buffered: float = draft.take(first, STRETCH * first)
+    while draft.left:
+        most = min(float(MOST), 0.95 * buffered / SYNTHESIS)
+        taken = draft.take(min(MOST, GROWTH * buffered), max(most, LEAST))
+        buffered = max(0.0, buffered - SYNTHESIS * taken) + taken
+    return _all_spoken(draft.pieces)
 
 
 def in_one(text: str) -> list[str]:
     """The fewest pieces the model can take; for the published one-request-at-a-time behaviour."""
-    return segment(text, first=FIFO_MOST, most=FIFO_MOST, whole=FIFO_MOST)
+    draft = _Draft(text.strip())
+    while draft.left:
+        draft.take(FIFO_MOST, FIFO_MOST)
+    return _all_spoken(draft.pieces)
 
 
-def _cut(text: str, sizes: list[int], breaks: list[Break], start: int, target: float, most: int) -> int:
-    """Where the piece that begins at ``start`` ends: the strongest break near the target, or wherever it must."""
-    least = min(LEAST, target / 2)
+class _Draft:
+    """A text being cut from the front."""
 
-    def fitting(strength: int, stretch: float) -> list[int]:
-        high = min(most, target * stretch)
-        return [b.at for b in breaks if b.strength >= strength and least <= sizes[b.at] - sizes[start] <= high]
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.pieces: list[str] = []
+        self._start = 0
+        self._sizes = _cumulative_size(text)
+        self._breaks = [*_breaks(text), Break(len(text), SENTENCE)]
 
-    for strength, stretch in ((SENTENCE, 1.0), (SENTENCE, OVERSHOOT), (CLAUSE, OVERSHOOT)):
-        if places := fitting(strength, stretch):
-            return places[-1]
-    if places := fitting(CLAUSE, LAST_RESORT):
-        return places[0]
-    places = fitting(WORD, 1.0)
-    return places[-1] if places else _hard_cut(text, sizes, start, target)
+    @property
+    def left(self) -> int:
+        return self._sizes[-1] - self._sizes[self._start]
+
+    def take(self, target: float, most: float) -> int:
+        """Cut the next piece, about ``target`` and never over ``most`` in size where words allow; its size."""
+        end = len(self.text) if self.left <= most else self._cut(target, most)
+        self.pieces.append(self.text[self._start : end])
+        size = self._sizes[end] - self._sizes[self._start]
+        self._start = end
+        return size
+
+    def _cut(self, target: float, most: float) -> int:
+        """The strongest break near the target, or wherever it must be."""
+        least = min(LEAST, target / 2)
+        choices = (
+            (SENTENCE, least, target), (SENTENCE, least, most), (CLAUSE, least, most), (PHRASE, least, most),
+            (WORD, least, target), (SPACE, 1, most),
+        )  # fmt: skip
+        for strength, low, high in choices:
+            sizes = ((b, self._sizes[b.at] - self._sizes[self._start]) for b in self._breaks)
+            places = [b.at for b, size in sizes if b.strength >= strength and low <= size <= high]
+            if places:
+                return places[-1]
+        return _hard_cut(self.text, self._sizes, self._start, target)
 
 
 def _hard_cut(text: str, sizes: list[int], start: int, target: float) -> int:
@@ -100,7 +136,7 @@ def _clings(text: str, at: int) -> bool:
 def _breaks(text: str) -> Iterator[Break]:
     """Every place to cut, in order; where several coincide the strongest is last."""
     strengths: dict[int, int] = {}
-    for strength, pattern in ((WORD, _WORD_END), (CLAUSE, _CLAUSE_END), (SENTENCE, _SENTENCE_END)):
+    for strength, pattern in _PATTERNS:
         for match in pattern.finditer(text):
             if strength == SENTENCE and not _ends_sentence(text, match):
                 continue
@@ -131,14 +167,14 @@ def _ends_sentence(text: str, match: re.Match[str]) -> bool:
 
 
 def _all_spoken(pieces: list[str]) -> list[str]:
-    """Give a piece without a letter or digit to its neighbour."""
+    """Give a piece without a letter or digit to its neighbour; spaces at the seams go."""
     merged: list[str] = []
     for piece in pieces:
         if merged and not (_speaks(piece) and _speaks(merged[-1])):
             merged[-1] += piece
         else:
             merged.append(piece)
-    return merged
+    return [piece.strip() for piece in merged]
 
 
 def _speaks(piece: str) -> bool:

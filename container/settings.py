@@ -51,6 +51,8 @@ class Settings:
     max_body_bytes: int = 64 * 1024
     max_text_chars: int = 5_000
     retry_after_s: int = 1
+    first_piece_chars: int = 40
+    """Longest first piece of a text that is cut. A fast GPU can afford a whole sentence."""
     starvation_s: float = 5.0
     """How long a started listener may sit in silence before it outranks newcomers."""
     first_delay_bound_s: float = 0.5
@@ -92,6 +94,7 @@ class Settings:
             body_timeout_s=read.number("BODY_TIMEOUT_S", defaults.body_timeout_s, 0.05, 59.0),
             max_body_bytes=read.integer("MAX_BODY_BYTES", defaults.max_body_bytes, 1_024, 25_000_000),
             max_text_chars=read.integer("MAX_TEXT_CHARS", defaults.max_text_chars, 1, 1_000_000),
+            first_piece_chars=read.integer("FIRST_PIECE_CHARS", defaults.first_piece_chars, 20, 400),
             starvation_s=read.number("STARVATION_S", defaults.starvation_s, 0.0, 60.0),
             first_delay_bound_s=read.number("FIRST_DELAY_BOUND_S", defaults.first_delay_bound_s, 0.0, 60.0),
             ws_idle_timeout_s=read.number("WS_IDLE_TIMEOUT_S", defaults.ws_idle_timeout_s, 0.05, 86_400),

@@ -68,6 +68,8 @@ class Session:
                 speaker = group.create_task(self._speak_in_turn())
                 await self._listen()
                 speaker.cancel()
+        except* ConnectionError:
+            pass  # the client left while it was being told something
         finally:
             for request in self._pending:
                 self._parts.accounts.note("websocket", "disconnected", request.request_id)
