@@ -139,7 +139,7 @@ report: setup ## One HTML file from whatever was measured
 	$(PY) -m planner report --model $(MODEL) --artifacts $(OUT) --out $(OUT) $(ARGS)
 
 demo: setup ## The whole chain in about ten minutes
-	$(PY) -m scripts.demo --out $(OUT)/demo $(ARGS)
+	$(PY) -m scripts.demo $(TARGET_ENDPOINT) --model $(MODEL) --out $(OUT)/demo $(ARGS)
 
 ##@ Benchmarks
 

@@ -1,0 +1,1 @@
+"""The demo: the chain's own commands, one after the other."""
