@@ -94,7 +94,7 @@ def _guard(module: str, target: Target, *arguments: str | Path) -> list[str]:
 
 
 def _measurements(target: Target) -> list[Step]:
-    common = [*_endpoint(target), "--model", target.model, "--out", target.artifacts]
+    common: list[str | Path] = [*_endpoint(target), "--model", target.model, "--out", target.artifacts]
     return [
         Step("qmax", "measuring Q_max with real speech", python("loadtest.ladder", *common, *LADDER)),
         Step("ttotal", "measuring T_total with a forced scale-out", python("scripts.ttotal", *common, *PROBE)),
