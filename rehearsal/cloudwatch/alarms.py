@@ -56,7 +56,12 @@ def decide(
         return "ALARM"
     if breaching < len(present):
         return "OK"
-    return now if missing == "ignore" else "ALARM"
+    return "ALARM" if missing == "missing" and _oldest_age(points) >= needed else now
+
+
+def _oldest_age(points: Sequence[Point]) -> int:
+    """Periods since the oldest datapoint: a breach that just began must not alarm only because data is missing."""
+    return len(points) - next(index for index, point in enumerate(points) if point is not None)
 
 
 @dataclass(frozen=True, slots=True)
