@@ -195,6 +195,17 @@ def transient(chain: Chain, start: Vector, duration_s: float) -> Window:
     return Window(occupancy=(total / steps) @ chain.occupancy)
 
 
+def timeline(chain: Chain, start: Vector, duration_s: float, points: int) -> list[tuple[float, Vector]]:
+    """Occupancy distribution at ``points`` + 1 equally spaced moments from ``start``."""
+    steps = max(1, round(duration_s / points / chain.step_s))
+    leap = np.linalg.matrix_power(chain.kernel, steps)
+    seen, state = [], start
+    for point in range(points + 1):
+        seen.append((point * steps * chain.step_s, state @ chain.occupancy))
+        state = state @ leap
+    return seen
+
+
 def time_to_full_s(chain: Chain, start: Vector) -> float:
     """Mean time until all K slots are taken for the first time."""
     safe = chain.peak < chain.depth

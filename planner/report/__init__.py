@@ -1,0 +1,1 @@
+"""One self-contained HTML file from whatever was measured, planned, simulated and validated."""

@@ -1,0 +1,37 @@
+"""`python -m planner report`: one HTML file from whatever artifacts exist."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from planner.artifacts.base import write_atomically
+from planner.errors import UsageError
+from planner.report.collect import Evidence, collect
+from planner.report.html import page
+from planner.report.sections import everything
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Write ``report-<model>.html`` and print its path."""
+    p = argparse.ArgumentParser(prog="python -m planner report", description=__doc__)
+    p.add_argument("--model", required=True, help="whose artifacts")
+    p.add_argument("--artifacts", action="append", metavar="DIR", help="repeatable; default artifacts")
+    p.add_argument("--out", metavar="DIR", help="default: the first --artifacts")
+    args = p.parse_args(sys.argv[2:] if argv is None else argv)
+    directories = [Path(name) for name in args.artifacts or ["artifacts"]]
+    path = Path(args.out or directories[0]) / f"report-{args.model}.html"
+    text = render(collect(args.model, directories))
+    try:
+        write_atomically(path, text)
+    except OSError as error:
+        raise UsageError(f"cannot write {path}: {error}", "give a directory that can be written with --out") from None
+    print(path)
+    return 0
+
+
+def render(evidence: Evidence) -> str:
+    """The document."""
+    return page(f"Capacity report: {evidence.model}", everything(evidence))
