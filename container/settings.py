@@ -39,7 +39,7 @@ class Settings:
 
     model_dir: Path = Path("/opt/ml/model")
     weights_dir: Path | None = None
-    weights_cache_dir: Path | None = None
+    weights_source: str = "auto"
     device: str = "auto"
     precision: str = "auto"
     threads: int | None = None
@@ -84,7 +84,7 @@ class Settings:
             max_queue_depth=read.optional_integer("MAX_QUEUE_DEPTH", 1, 1_000_000),
             model_dir=Path(read.text("MODEL_DIR", str(defaults.model_dir))),
             weights_dir=read.path("WEIGHTS_DIR"),
-            weights_cache_dir=read.path("WEIGHTS_CACHE_DIR"),
+            weights_source=read.choice("WEIGHTS_SOURCE", defaults.weights_source, ("auto", "hub", "packages")),
             device=read.choice("DEVICE", defaults.device, ("auto", "cpu", "cuda")),
             precision=read.choice("PRECISION", defaults.precision, ("auto", "fp32", "bf16", "fp16", "int8")),
             threads=read.optional_integer("THREADS", 1, 1_024),
