@@ -62,9 +62,10 @@ def _mark_invalid(axes: Axes, artifact: Qmax) -> None:
             if r.verdict == verdict and (found := quantiles(r, metric)) is not None
         ]
         if points:
-            style: dict[str, Any] = {"marker": marker, "s": 130, "linewidths": 2, "edgecolors": "black", "zorder": 5}
-            face = "none" if marker == "o" else "black"
-            axes.scatter(*_columns(points), facecolors=face, label=verdict, **style)
+            style: dict[str, Any] = (
+                {"color": "black"} if marker == "x" else {"facecolors": "none", "edgecolors": "black"}
+            )
+            axes.scatter(*_columns(points), marker=marker, s=130, linewidths=2, zorder=5, label=verdict, **style)
 
 
 def _throughput(axes: Axes, artifact: Qmax) -> None:
