@@ -16,6 +16,7 @@ from rehearsal.settings import (
     default_region,
     parse_choice,
     parse_pairs,
+    parse_scale,
     parse_seconds,
     parse_stages,
 )
@@ -84,7 +85,7 @@ def _up(arguments: argparse.Namespace) -> int:
         region=default_region(),
         command=arguments.command,
         stages_s=dict(DEFAULT_STAGES_S) if arguments.stages is None else parse_stages(arguments.stages),
-        time_scale=max(parse_seconds("--time-scale", arguments.time_scale), 1e-6),
+        time_scale=parse_scale("--time-scale", arguments.time_scale),
         metric_scope=parse_choice("--metric-scope", arguments.metric_scope, MetricScope),
         alarm_statistic=parse_choice("--alarm-statistic", arguments.alarm_statistic, AlarmStatistic),
         invocation_limit_s=parse_seconds("--invocation-limit-s", arguments.invocation_limit_s),

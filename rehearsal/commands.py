@@ -19,7 +19,7 @@ from typing import Any
 
 from rehearsal.errors import RehearsalError, UsageError
 from rehearsal.settings import ACCESS_KEY, SECRET_KEY, Settings
-from rehearsal.state import Running, StateDir
+from rehearsal.state import Running, StateDir, start_ticks
 
 READY_WITHIN_S = 60.0
 DOWN_WITHIN_S = 45.0
@@ -115,7 +115,7 @@ def down() -> int:
             raise RehearsalError("the rehearsal is still starting", "try again in a moment")
         os.kill(running.pid, signal.SIGTERM)
         deadline = time.monotonic() + DOWN_WITHIN_S
-        while state.alive():
+        while state.alive() or start_ticks(running.pid):
             if time.monotonic() > deadline:
                 os.kill(running.pid, signal.SIGKILL)
                 time.sleep(0.2)

@@ -88,6 +88,14 @@ def parse_seconds(flag: str, text: str) -> float:
     return value
 
 
+def parse_scale(flag: str, text: str) -> float:
+    """A factor greater than zero."""
+    value = parse_seconds(flag, text)
+    if value == 0:
+        raise UsageError(f"{flag} must be greater than zero", "10 runs scripted stages ten times faster")
+    return value
+
+
 def parse_pairs(flag: str, items: Sequence[str]) -> dict[str, str]:
     """``KEY=VALUE`` items of a repeated flag."""
     pairs: dict[str, str] = {}

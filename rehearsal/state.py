@@ -121,12 +121,13 @@ class StateDir:
 
 
 def start_ticks(pid: int) -> int:
-    """When the process started, in clock ticks since boot; 0 when there is none. Tells a reused pid."""
+    """When the process started, in clock ticks since boot; 0 when there is none, or only a zombie. Tells a reused pid."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return 0
-    return int(stat.rpartition(")")[2].split()[19])
+    fields = stat.rpartition(")")[2].split()
+    return 0 if fields[0] == "Z" else int(fields[19])
 
 
 def _try_lock(path: Path) -> IO[str] | None:
