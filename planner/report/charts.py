@@ -92,6 +92,7 @@ def surge(plan: Plan, qmax: Qmax) -> list[Drawing]:
                 "requests present, mean",
                 occupied,
                 [Rule(f"admission {plan.derived.queue_max_depth}", y=float(plan.derived.queue_max_depth))],
+                y_max=1.15 * plan.derived.queue_max_depth,
             )
         ),
         drawn(
@@ -163,4 +164,4 @@ def _minutes(end_s: list[float], values: list[float] | list[int]) -> list[tuple[
 
 def _styles() -> Iterator[int]:
     while True:
-        yield from range(1, 7)
+        yield from range(1, 9)

@@ -14,6 +14,9 @@ from planner.report.style import STYLE
 
 Cell = str | float | int | None
 
+SHORT = 20
+"""Cells up to this many characters stay on one line."""
+
 # Nothing is fetched and nothing is run: a report opened from a mail is as safe as a picture.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:"
 
@@ -118,12 +121,14 @@ def shown(cell: Cell) -> str:
 
 def _row(row: Sequence[Cell], numeric: Sequence[bool]) -> str:
     first, *rest = (escape(shown(cell)) for cell in row)
-    cells = "".join(f"<td{_n(n)}>{cell}</td>" for cell, n in zip(rest, numeric[1:], strict=True))
+    cells = "".join(f"<td{_n(n, cell)}>{cell}</td>" for cell, n in zip(rest, numeric[1:], strict=True))
     return f'<th scope="row"{_n(numeric[0])}>{first}</th>{cells}'
 
 
-def _n(numeric: bool) -> str:
-    return ' class="n"' if numeric else ""
+def _n(numeric: bool, cell: str = "") -> str:
+    if numeric:
+        return ' class="n"'
+    return ' class="k"' if 0 < len(cell) <= SHORT else ""
 
 
 def _is_number(cell: Cell) -> bool:

@@ -31,7 +31,7 @@ ul.findings p{margin:0;grid-column:2}
 table{border-collapse:collapse;font-size:.9rem;font-variant-numeric:tabular-nums}
 caption{text-align:left;padding:.2rem 0}
 th,td{text-align:left;padding:.25rem .7rem .25rem 0;border-bottom:1px solid var(--line);vertical-align:top}
-td.n,th.n{text-align:right;white-space:nowrap}
+td.n,th.n{text-align:right}.n,.k{white-space:nowrap}
 code{font-size:.92em;overflow-wrap:anywhere}
 a{color:var(--c1)}
 figure{margin:.8rem 0}
@@ -48,6 +48,7 @@ svg text.in{fill:var(--on);font-weight:700}
 .s1{stroke:var(--c1)}.s2{stroke:var(--c2);stroke-dasharray:9 4}.s3{stroke:var(--c3);stroke-dasharray:3 3}
 .s4{stroke:var(--c4);stroke-dasharray:12 3 3 3}.s5{stroke:var(--c5);stroke-dasharray:1 4}
 .s6{stroke:var(--c6);stroke-dasharray:6 6}
+.s7{stroke:var(--c7);stroke-dasharray:14 6}.s8{stroke:var(--c8);stroke-dasharray:4 2 1 2}
 .dot{stroke-dasharray:none;stroke-width:1.6;fill:var(--bg)}
 .fill{stroke:var(--bg);stroke-width:1.5}
 .f1{fill:var(--c1)}.f2{fill:var(--c2)}.f3{fill:var(--c3)}.f4{fill:var(--c4)}.f5{fill:var(--c5)}.f6{fill:var(--c6)}
