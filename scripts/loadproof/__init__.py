@@ -1,0 +1,1 @@
+"""Put the plan to the test: replay the surge it promises to survive, with autoscaling live."""
