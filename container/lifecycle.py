@@ -9,7 +9,6 @@ from aiohttp import WSCloseCode
 
 from container.logs import event
 from container.parts import Parts
-from container.request import SpeechRequest
 from container.stages import WARMUP_DONE, Stages
 
 WATCH_PERIOD_S = 1.0
@@ -26,11 +25,8 @@ async def bring_up(parts: Parts, stages: Stages) -> None:
     parts.health.loading = True
     await loop.run_in_executor(None, parts.engine.load, stages.mark)
     parts.health.loading = False
-    for number, text in enumerate(_WARM_UP_TEXTS):
-        request = SpeechRequest(
-            text=text, voice=parts.settings.default_voice or parts.engine.voices()[0], speed=1.0, format=None,
-            transport=None, request_id=f"warm-up-{number}", timestamps=False,
-        )  # fmt: skip
+    for text in _WARM_UP_TEXTS:
+        request = parts.parse({"text": text})
         async with parts.synthesis.speak(request, time.monotonic()) as utterance:
             async for _ in utterance:
                 pass

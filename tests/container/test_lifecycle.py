@@ -187,3 +187,10 @@ def test_bad_settings_are_all_named_and_exit_2(container_process):
     errors = [line for line in running.output if line.startswith("error:")]
     assert len(errors) == 2
     assert not any("Traceback" in line for line in running.output)
+
+
+async def test_a_default_voice_that_does_not_exist_is_found_before_ready(start):
+    async with start(warm=False, default_voice="zoe") as container:
+        with pytest.raises(Exception, match="zoe"):
+            await bring_up(container.parts, Stages(time.time()))
+        assert await ping(container) == 503
