@@ -22,6 +22,7 @@ from rehearsal.aws.service import JsonService
 from rehearsal.cloudwatch import moto_binding as cloudwatch_binding
 from rehearsal.cloudwatch.alarm_book import AlarmBook
 from rehearsal.cloudwatch.alarms import Evaluator
+from rehearsal.cloudwatch.metric_filters import MetricFilters
 from rehearsal.cloudwatch.publisher import Publisher
 from rehearsal.cloudwatch.store import MetricStore
 from rehearsal.codebuild import moto_binding as codebuild_binding
@@ -57,7 +58,8 @@ class Rehearsal:
 
     def __init__(self, settings: Settings, state: StateDir, http: ClientSession) -> None:
         faults, record = Faults(), Record()
-        logs = LogSink(settings.region, faults)
+        self.metrics = MetricStore()
+        logs = LogSink(settings.region, faults, MetricFilters(settings.region, self.metrics))
         command: Sequence[str] = shlex.split(settings.command) or COMMAND
         around = Surroundings(settings, faults, record, logs, http, state, command)
         catalog = Catalog(settings.region)
@@ -65,7 +67,6 @@ class Rehearsal:
         self.alarms = AlarmBook(settings.region)
         self.registry = Registry(settings, self.alarms, self._variant_exists)
         self.endpoints = Endpoints(catalog, quotas, around, self.registry.is_registered)
-        self.metrics = MetricStore()
         cloudwatch_binding.bind(self.metrics)
         codebuild_binding.bind(CodeBuild(settings.region, Runs(settings, Work(settings.region), logs).start))
         repair()

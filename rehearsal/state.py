@@ -121,7 +121,7 @@ class StateDir:
 
 
 def start_ticks(pid: int) -> int:
-    """When the process started, in clock ticks since boot; 0 when there is none, or only a zombie. Tells a reused pid."""
+    """When the process started, in clock ticks since boot; 0 when there is none, or a zombie. Tells a reused pid."""
     try:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):

@@ -6,7 +6,10 @@ import json
 from typing import Any
 
 from moto.iam.access_control import IAMPolicy, PermissionResult
+from moto.logs.metric_filters import MetricFilters
 from moto.s3.models import FakeBucket, FakeDeleteMarker
+
+_ADD_FILTER = MetricFilters.add_filter
 
 
 def repair() -> None:
@@ -15,6 +18,8 @@ def repair() -> None:
     marker: Any = FakeDeleteMarker
     bucket.get_permission = _permission_without_conditions
     marker.dispose = _dispose_nothing
+    filters: Any = MetricFilters
+    filters.add_filter = _replace_filter
 
 
 def _permission_without_conditions(bucket: Any, action: str, resource: str) -> Any:
@@ -31,3 +36,9 @@ def _permission_without_conditions(bucket: Any, action: str, resource: str) -> A
 
 def _dispose_nothing(_: Any, garbage: bool = False) -> None:
     """Emptying a versioned bucket disposes of delete markers too; moto gave them no way to."""
+
+
+def _replace_filter(filters: MetricFilters, name: str, pattern: str, group: str, transformations: Any) -> None:
+    """Putting a filter again changes it; moto kept both."""
+    filters.delete_filter(name, group)
+    _ADD_FILTER(filters, name, pattern, group, transformations)

@@ -56,14 +56,17 @@ class CodeBuild:
 
     def update_project(self, asked: Params) -> Params:
         """What is given replaces what was."""
-        self._project(asked["name"]).update({**asked, "lastModified": time.time()})
-        return {"project": self._projects[asked["name"]]}
+        project = self._project(asked["name"])
+        project.update({**asked, "name": project["name"], "lastModified": time.time()})
+        return {"project": project}
 
     def batch_get_projects(self, asked: Params) -> Params:
         """By name or ARN."""
-        by_name = {**self._projects, **{project["arn"]: project for project in self._projects.values()}}
-        found = [by_name[name] for name in asked["names"] if name in by_name]
-        return {"projects": found, "projectsNotFound": [name for name in asked["names"] if name not in by_name]}
+        known = {name: self._projects.get(_plain(name)) for name in asked["names"]}
+        return {
+            "projects": [project for project in known.values() if project],
+            "projectsNotFound": [name for name, project in known.items() if not project],
+        }
 
     def list_projects(self, _: Params) -> Params:
         """Names."""
@@ -71,7 +74,7 @@ class CodeBuild:
 
     def delete_project(self, asked: Params) -> Params:
         """Nothing happens to one that does not exist."""
-        self._projects.pop(asked["name"], None)
+        self._projects.pop(_plain(asked["name"]), None)
         return {}
 
     def start_build(self, asked: Params) -> Params:
@@ -134,12 +137,18 @@ class CodeBuild:
         return {"build": build}
 
     def _project(self, name: str) -> Params:
-        if name not in self._projects:
-            raise ResourceNotFoundException(f"Project cannot be found: {self._arn('project', name)}")
-        return self._projects[name]
+        project = self._projects.get(_plain(name))
+        if project is None:
+            raise ResourceNotFoundException(f"Project cannot be found: {self._arn('project', _plain(name))}")
+        return project
 
     def _arn(self, kind: str, name: str) -> str:
         return f"arn:aws:codebuild:{self._region}:{ACCOUNT}:{kind}/{name}"
+
+
+def _plain(name_or_arn: str) -> str:
+    """Callers may give a project's ARN for its name."""
+    return name_or_arn.rpartition("project/")[2]
 
 
 def variables_of(build: Params) -> dict[str, str]:

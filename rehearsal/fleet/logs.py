@@ -7,6 +7,7 @@ import time
 
 from moto.logs.models import LogsBackend, logs_backends
 
+from rehearsal.cloudwatch.metric_filters import MetricFilters
 from rehearsal.faults import Faults
 from rehearsal.settings import ACCOUNT
 
@@ -19,13 +20,16 @@ def log_group(endpoint: str) -> str:
 class LogSink:
     """Writes into moto's store; the late-logs fault holds lines back but keeps their timestamps."""
 
-    def __init__(self, region: str, faults: Faults) -> None:
+    def __init__(self, region: str, faults: Faults, filters: MetricFilters) -> None:
         self._region = region
         self._faults = faults
+        self._filters = filters
 
     def write(self, group: str, stream: str, line: str) -> None:
         """One line, stamped now."""
-        event = {"timestamp": int(time.time() * 1000), "message": line}
+        now = time.time()
+        event = {"timestamp": int(now * 1000), "message": line}
+        self._filters.see(group, line, now)
         if self._faults.on("late-logs"):
             delay_s = self._faults.number("late-logs", "delay_s")
             asyncio.get_running_loop().call_later(delay_s, self._put, group, stream, event)
