@@ -9,18 +9,19 @@ from typing import Literal
 
 from botocore.exceptions import ClientError
 
-from planner.errors import UsageError
+from planner.errors import AwsError, UsageError
 from scripts.aws import journal, lock
 from scripts.aws.clients import aws_errors, control, error_code
 from scripts.aws.cloudwatch import metric
 from scripts.aws.endpoint import LiveEndpoint, require_in_service
 from scripts.aws.scaling import read_target
-from scripts.aws.waiting import Clock
+from scripts.aws.waiting import Clock, Progress
 
 Verdict = Literal["ok", "warn", "fail"]
 SKEW_LIMIT_S = 60.0
 TRAFFIC_WINDOW_S = 180.0
-TRAFFIC_MINIMUM_S = 30.0
+TRAFFIC_MINIMUM_S = 20.0
+PERIOD_S = 10
 
 
 @dataclass(frozen=True)
@@ -43,10 +44,11 @@ class Quota:
 
 
 def require(checks: list[Check]) -> None:
-    """Raise one UsageError that lists every failed check."""
+    """Raise one error that lists every failed check; a quota alone is AWS's refusal, not a wrong flag."""
     failed = [check for check in checks if check.verdict == "fail"]
     if failed:
-        raise UsageError(
+        kind = AwsError if all(check.name == "quota" for check in failed) else UsageError
+        raise kind(
             "; ".join(f"{check.name}: {check.detail}" for check in failed),
             "; ".join(check.fix for check in failed if check.fix),
         )
@@ -129,26 +131,25 @@ def slot(instance_type: str, extra: int) -> Check:
     return Check("quota", "ok", detail)
 
 
-def foreign_requests(live: LiveEndpoint, clock: Clock) -> float:
-    """Highest concurrency seen lately that was not our own load, waiting until there is enough to judge."""
+def foreign_requests(live: LiveEndpoint, clock: Clock, *, wait: bool = True) -> float:
+    """Highest concurrency seen lately that was not our own load; ``wait`` until there is enough to judge."""
+    now = clock.now()
+    start = now - timedelta(seconds=TRAFFIC_WINDOW_S)
     ours_until = journal.traffic_end(live)
     if ours_until is not None:
         # The period in which our load ended still holds its requests.
-        quiet_from = ours_until + timedelta(seconds=10)
-        missing_s = TRAFFIC_MINIMUM_S - (clock.now() - quiet_from).total_seconds()
-        if missing_s > 0:
+        start = max(start, ours_until + timedelta(seconds=PERIOD_S))
+        missing_s = TRAFFIC_MINIMUM_S - (now - start).total_seconds()
+        if wait and missing_s > 0:
+            Progress(clock).note(f"waiting {missing_s:.0f} s to tell other traffic from our own last run")
             clock.sleep(missing_s)
-    now = clock.now()
-    start = now - timedelta(seconds=TRAFFIC_WINDOW_S)
-    if ours_until is not None:
-        start = max(start, quiet_from)
-    readings = metric("ConcurrentRequestsPerModel", live.name, live.variant, "Maximum", 10, start, now)
+    readings = metric("ConcurrentRequestsPerModel", live.name, live.variant, "Maximum", PERIOD_S, start, clock.now())
     return max((value for at, value in readings if at >= start), default=0.0)
 
 
 def traffic(live: LiveEndpoint, clock: Clock, *, force: bool) -> Check:
     """Nobody else is using the endpoint."""
-    seen = foreign_requests(live, clock)
+    seen = foreign_requests(live, clock, wait=not force)
     if seen == 0:
         return Check("traffic", "ok", "no requests but ours in the last three minutes")
     detail = f"{live.name} is serving somebody else: up to {seen:.0f} requests at a time in the last three minutes"

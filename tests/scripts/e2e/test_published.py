@@ -1,0 +1,58 @@
+"""The published scale-out replayed ten times faster: 260.2 s measured, 320.2 s with the policy's bound.
+
+Compression by FACTOR: every scripted stage, the hold and the polling interval are divided by it, the result is
+multiplied. A process that really starts takes about half a second between its log stream's first line and its own first
+marker where the published script has 0.37 s, which the tolerance of one polling interval covers.
+"""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+pytestmark = pytest.mark.e2e
+
+FACTOR = 10
+POLL_S = 1.0
+# Published seconds from stage to stage; the container's own come from its replay engine, compressed alike.
+PUBLISHED_S = {
+    "instance_logging": 180.835,
+    "container_started": 3.724,
+    "framework_init": 0.014,
+    "weights_ready": 6.475,
+    "warmup_done": 1.046,
+    "in_service": 20.713,
+}
+RECOVERED_S = 47.441
+T_TOTAL_S = 260.248
+WITH_POLICY_S = 320.248
+
+
+def test_the_published_timeline_comes_back(rehearse):
+    around = {
+        "provisioning": PUBLISHED_S["instance_logging"],
+        "container_start": PUBLISHED_S["container_started"],
+        "health_check": PUBLISHED_S["in_service"],
+        "routing": RECOVERED_S,
+    }
+    inside = ("framework_init", "weights_ready", "warmup_done")
+    rehearsed = rehearse(
+        ",".join(f"{name}={seconds}" for name, seconds in around.items()),
+        ",".join(f"{name}={PUBLISHED_S[name] / FACTOR}" for name in inside),
+        "--time-scale",
+        str(FACTOR),
+    )
+    result = rehearsed.run("ttotal", *rehearsed.ttotal_flags(**{"hold-s": "6", "poll-s": str(POLL_S)}), "--json")
+    assert result.returncode == 0, result.stderr
+    made = json.loads(result.stdout)
+    seconds = {part["end"]: part["seconds"] for part in made["runs"][0]["durations"]}
+    for stage, published_s in PUBLISHED_S.items():
+        assert seconds[stage] == pytest.approx(published_s / FACTOR, abs=POLL_S), stage
+    recovered_s = seconds["first_traffic"] + seconds["traffic_recovered"]
+    assert recovered_s == pytest.approx(RECOVERED_S / FACTOR, abs=POLL_S)
+    t_total_s = FACTOR * made["t_total_s"]
+    assert t_total_s == pytest.approx(T_TOTAL_S, abs=FACTOR * POLL_S)
+    assert t_total_s + made["policy_lag"]["bound_s"] == pytest.approx(WITH_POLICY_S, abs=FACTOR * POLL_S)
+    assert made["runs"][0]["dominant"] == "desired_set → instance_logging"
+    print(f"T_total {t_total_s:.1f} s, with the policy's bound {t_total_s + made['policy_lag']['bound_s']:.1f} s")
