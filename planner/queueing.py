@@ -30,6 +30,8 @@ TRUNCATION = 1e-12
 NEGLIGIBLE_TAIL = 1e-10
 # Under heavy overload the unnormalised weights grow geometrically; they are rescaled long before they overflow.
 RESCALE_ABOVE = 1e100
+# P(max < m) is smooth in m: at most this many levels are computed, the rest interpolated.
+LEVELS_MAX = 96
 # Beyond this many steps repeated squaring is cheaper than stepping.
 STEPPING_LIMIT = 3000
 
@@ -57,7 +59,7 @@ class Chain:
     @cached_property
     def steady(self) -> Vector:
         """Stationary distribution over the S states."""
-        return _stationary(self.kernel)
+        return _stationary(self.jumps)
 
     @property
     def occupancy_steady(self) -> Vector:
@@ -231,23 +233,23 @@ def expected_window_max(chain: Chain, window_s: float = 10.0) -> float:
     if chain.steady[-1] < NEGLIGIBLE_TAIL:
         top = min(chain.depth, int(np.argmax(tail < NEGLIGIBLE_TAIL)) + 2)
     size = min(len(chain.steady), top + 1)
-    levels = np.arange(1, top + 1)
+    every = np.arange(1, top + 1)
+    levels = every if top <= LEVELS_MAX else np.unique(np.linspace(1, top, LEVELS_MAX).astype(np.int64))
     jumps, stay, peak = chain.jumps[:size, :size], chain.stay[:size], chain.peak[:size]
     allowed = peak[None, :] < levels[:, None]
     # Started below m: the present occupancy itself counts. Embedded states enter with what is already in service.
     begin = chain.steady[:size] * (np.arange(size)[None, :] < levels[:, None])
     survived = _survival(begin, jumps, stay, allowed, window_s / chain.jump_step_s, chain.random_jumps)
-    return float(np.sum(1.0 - survived))
+    return float(np.sum(1.0 - np.interp(every, levels, survived)))
 
 
 def _survival(
     begin: Matrix, jumps: Matrix, stay: Vector, allowed: npt.NDArray[np.bool_], steps: float, poisson: bool
 ) -> Vector:
     if steps > STEPPING_LIMIT:
-        count = round(steps)
-        diagonal = np.diag(stay)
-        powers = (np.linalg.matrix_power(jumps * mask[None, :] + diagonal, count).sum(axis=1) for mask in allowed)
-        return np.array([float(row @ power) for row, power in zip(begin, powers, strict=True)])
+        return np.array(
+            [_survives(row, jumps, stay, mask, round(steps)) for row, mask in zip(begin, allowed, strict=True)]
+        )
     mass = begin
     if not poisson:
         for _ in range(round(steps)):
@@ -258,6 +260,12 @@ def _survival(
         survived += weight * mass.sum(axis=1)
         mass = (mass @ jumps) * allowed + mass * stay
     return survived
+
+
+def _survives(begin: Vector, jumps: Matrix, stay: Vector, mask: npt.NDArray[np.bool_], steps: int) -> float:
+    size = int(np.flatnonzero(begin).max(initial=0)) + 1
+    killed = jumps[:size, :size] * mask[None, :size] + np.diag(stay[:size])
+    return float(begin[:size] @ np.linalg.matrix_power(killed, steps).sum(axis=1))
 
 
 def _poisson_weights(rate: float) -> Vector:
@@ -298,14 +306,17 @@ def _arrivals_during(mean_arrivals: Vector, stages: float, count: int) -> Matrix
     return table
 
 
-def _stationary(kernel: Matrix) -> Vector:
-    """Left eigenvector to eigenvalue 1 by state reduction: no subtraction (Grassmann, Taksar, Heyman 1985)."""
-    reduced = kernel.copy()
+def _stationary(jumps: Matrix) -> Vector:
+    """Stationary distribution of a chain that falls by at most one state a step.
+
+    State reduction (Grassmann, Taksar, Heyman 1985) has no subtraction, so no cancellation. Eliminating the top state
+    sends whoever reached it to the one below: one column a state instead of a matrix.
+    """
+    reduced = jumps.copy()
     size = len(reduced)
     for n in range(size - 1, 0, -1):
-        leaving = reduced[n, :n].sum()
-        reduced[:n, n] /= leaving
-        reduced[:n, :n] += np.outer(reduced[:n, n], reduced[n, :n])
+        reduced[:n, n - 1] += reduced[:n, n]
+        reduced[:n, n] /= reduced[n, n - 1]
     steady = np.zeros(size)
     steady[0] = 1.0
     for n in range(1, size):
