@@ -41,12 +41,17 @@ class Work:
 class Order(Protocol):
     """Chooses the next batch from what is waiting."""
 
+    side_by_side: bool
+    """True when lanes that share hardware may all be used."""
+
     def pick(self, waiting: Sequence[Work], most: int, now_s: float, expected_s: ExpectedTime) -> list[Work]:
         """At most ``most`` pieces, never empty when ``waiting`` is not; pieces of one text stay in order."""
 
 
 class Fifo:
     """The published behaviour: whole requests, one piece at a time, in order of arrival."""
+
+    side_by_side = False
 
     def pick(self, waiting: Sequence[Work], most: int, now_s: float, expected_s: ExpectedTime) -> list[Work]:
         del most, now_s, expected_s
@@ -55,6 +60,8 @@ class Fifo:
 
 class Deadline:
     """First segments before everything; later ones by when their listener's buffer runs dry."""
+
+    side_by_side = True
 
     def __init__(self, starvation_s: float, first_delay_bound_s: float) -> None:
         self._starvation_s = starvation_s

@@ -52,7 +52,9 @@ class Scheduler:
         self._engine, self._order = engine, order
         self._on_dead, self._on_batch = on_dead, on_batch
         self._utterances: dict[int, Utterance] = {}
-        self._running: dict[asyncio.Task[None], float] = {}
+        self._running: dict[asyncio.Task[None], tuple[float, bool]] = {}
+        """Calls in progress: since when, and whether somebody's first segment is in them."""
+        self._usable = engine.lanes if order.side_by_side or not engine.shared_lanes else 1
         self._lanes = ThreadPoolExecutor(engine.lanes, thread_name_prefix="lane")
         self._pace = Pace()
         self._failures = 0
@@ -69,7 +71,7 @@ class Scheduler:
 
     def longest_running_s(self) -> float:
         """Age of the oldest synthesise call in progress; 0 when there is none."""
-        return max((time.monotonic() - since_s for since_s in self._running.values()), default=0.0)
+        return max((time.monotonic() - since_s for since_s, _ in self._running.values()), default=0.0)
 
     def add(self, utterance: Utterance) -> None:
         if self._dead is not None:
@@ -84,7 +86,7 @@ class Scheduler:
 
     def kick(self) -> None:
         """Hand out work while a lane is free; called whenever work or a lane appears."""
-        while len(self._running) < self._engine.lanes and self._dead is None:
+        while len(self._running) < self._usable and self._dead is None:
             now_s = time.monotonic()
             waiting = list(self._available(now_s))
             if not waiting:
@@ -93,11 +95,15 @@ class Scheduler:
             for work in batch:
                 work.utterance.waiting.popleft()
             task = asyncio.get_running_loop().create_task(self._run(batch))
-            self._running[task] = now_s
+            self._running[task] = (now_s, any(work.opens for work in batch))
             task.add_done_callback(self._lane_freed)
 
     def _available(self, now_s: float) -> Iterator[Work]:
+        """What may run now. On shared lanes later segments give way while a first one runs."""
+        give_way = self._engine.shared_lanes and any(opens for _, opens in self._running.values())
         for utterance in self._utterances.values():
+            if give_way and not (utterance.waiting and utterance.waiting[0].index == 0):
+                continue
             due_s = utterance.dry_s(now_s)
             for piece in islice(utterance.waiting, self._engine.max_batch):
                 yield Work(utterance, piece, utterance.arrived_s if piece.index == 0 else due_s)

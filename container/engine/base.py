@@ -59,6 +59,8 @@ class Engine(Protocol):
     """Most segments one synthesise call takes."""
     lanes: int
     """synthesise calls that may run at the same time."""
+    shared_lanes: bool
+    """True when calls that overlap slow each other down, as on the cores of one CPU."""
 
     def load(self, stage: StageMarker) -> None:
         """Load everything that serving needs; blocks. Called once, before anything else."""

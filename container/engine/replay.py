@@ -58,6 +58,7 @@ class ReplayEngine:
 
     name = "replay"
     max_batch = 1
+    shared_lanes = False
 
     def __init__(
         self,

@@ -30,6 +30,7 @@ class ScriptedEngine:
     """One second of audio for ten characters; fails, hangs and dies on command."""
 
     name = "scripted"
+    shared_lanes = False
 
     def __init__(self, max_batch: int = 1, lanes: int = 1, call_s: float = 0.0) -> None:
         self.max_batch, self.lanes, self.call_s = max_batch, lanes, call_s

@@ -198,3 +198,29 @@ def test_pace_learns_what_company_saves():
     pace.learn(items, took_s=1.0)
     assert pace.expected_s(items) == pytest.approx(1.0)
     assert pace.expected_s(items[:1]) == 1.0
+
+
+async def test_on_shared_lanes_a_first_segment_runs_alone_unless_others_are_first_too(scripted):
+    engine = scripted(lanes=2)
+    engine.shared_lanes = True
+    rig = Rig(engine)
+    engine.gate.clear()
+    first = rig.say("a1", "a2")
+    await rig.running()
+    await asyncio.sleep(0.02)
+    assert rig.scheduler.running == 1, "a2 gives way to a1"
+    second = rig.say("b1", "b2")
+    assert rig.scheduler.running == 2, "b1 does not wait for a1"
+    engine.gate.set()
+    await asyncio.gather(heard(first), heard(second))
+
+
+async def test_fifo_uses_one_of_the_lanes_that_share_hardware(scripted):
+    engine = scripted(lanes=2)
+    engine.shared_lanes = True
+    rig = Rig(engine, Fifo())
+    engine.gate.clear()
+    texts = [rig.say("a1"), rig.say("b1")]
+    assert rig.scheduler.running == 1
+    engine.gate.set()
+    await asyncio.gather(*map(heard, texts))
