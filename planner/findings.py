@@ -58,15 +58,14 @@ def surge_survival(case: Case) -> Finding:
     spared = (outcome.shed_fraction - case.drain.outcome.shed_fraction) * 100
     price = case.cost["usd_per_instance_h"]
     more = drained.max_instances - d.max_instances
-    money = (
-        f" (${abs(more * price):,.2f} an hour {'more' if more >= 0 else 'less'})" if isinstance(price, float) else ""
-    )
+    bill = f" (${abs(more * price):,.2f} an hour {'more' if more > 0 else 'less'})" if isinstance(price, float) else ""
+    fleet = f"{more:+d} instances at peak{bill}" if more else "the same fleet at peak"
     return _finding(
         "surge_survival",
         "warn",
         detail,
         f"--rule drain triggers at utilisation {drained.utilization_at_trigger:.0%} and sheds "
-        f"{case.drain.outcome.shed_fraction:.1%}: {spared:.0f} points fewer for {more:+d} instances at peak{money}",
+        f"{case.drain.outcome.shed_fraction:.1%}: {spared:.0f} points fewer for {fleet}",
     )
 
 
@@ -302,9 +301,22 @@ def fingerprint(case: Case) -> Finding:
     )
 
 
+def fleet_range(case: Case) -> Finding | None:
+    d = case.decision.derived
+    if d.min_instances < d.max_instances:
+        return None
+    return _finding(
+        "fleet_range",
+        "warn",
+        f"min_instances and max_instances are both {d.max_instances}: the policies have nothing to add or remove",
+        "scaling is not needed at this peak; plan for a higher one, or run a fixed fleet",
+    )
+
+
 CHECKS: tuple[Callable[[Case], Finding | None], ...] = (
     surge_survival,
     peak_capacity,
+    fleet_range,
     scale_in_safety,
     metric_units,
     metric_scope,

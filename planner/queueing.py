@@ -126,7 +126,7 @@ def erlang(rates_rps: Sequence[float], arrival_rps: float, stages: float) -> Cha
     """Service in ``stages`` equal stages (inf: deterministic) of mean 1/rates_rps[n-1], n present at its start.
 
     States 0..K-1 count what a departure leaves behind. From 0 the next service starts one arrival later. A state's mean
-    holding time is tau; one step is the shortest tau, and a longer one is left with probability step/tau.
+    holding time is tau; one step is the shortest service, and a state is left with probability step/tau.
     """
     depth = len(rates_rps)
     service_s = 1.0 / np.asarray(rates_rps, dtype=np.float64)
@@ -134,7 +134,7 @@ def erlang(rates_rps: Sequence[float], arrival_rps: float, stages: float) -> Cha
     tau = service_s[started].copy()
     arrivals = _arrivals_during(arrival_rps * tau, stages, depth)
     tau[0] += 1.0 / arrival_rps
-    step = float(tau.min())
+    step = float(service_s.min())
     left = np.concatenate(([0], np.arange(depth - 1)))  # left behind if nobody arrives
     counts = np.arange(depth)
     rows, landing = np.broadcast_to(counts[:, None], arrivals.shape), left[:, None] + counts[None, :]

@@ -8,7 +8,8 @@ import pytest
 
 from planner.artifacts.qmax import OpenLoop, OpenLoopRate, Qmax
 from planner.artifacts.ttotal import Ttotal
-from planner.measured import measured
+from planner.errors import UsageError
+from planner.measured import Measured, measured
 from tests.planner.conftest import finding, plan_of
 
 
@@ -167,3 +168,17 @@ def test_streams_become_rates_by_littles_law(qmax: Qmax, ttotal: Ttotal) -> None
     peak, trough, _ = traffic(args, measured([qmax], [ttotal]))
     assert peak == pytest.approx(10 / 0.0613226, rel=1e-5)
     assert trough == pytest.approx(2 / 0.0613226, rel=1e-5)
+
+
+def test_ladder_without_concurrency_one_says_how_to_measure_it(qmax: Qmax, ttotal: Ttotal) -> None:
+    without = changed(qmax, service_mean_s=None, service_p95_s=None, ttfab_p95_at_1_ms=None)
+    with pytest.raises(UsageError, match="service_p95_s is missing") as caught:
+        measured([without], [ttotal])
+    assert "concurrency 1 among --rungs" in caught.value.hint
+
+
+def test_fleet_that_cannot_scale_is_named(article: Measured) -> None:
+    plan = plan_of(article, peak_rps=10.0, trough_rps=1.0)
+    assert (plan.derived.min_instances, plan.derived.max_instances) == (1, 1)
+    assert finding(plan, "fleet_range").verdict == "warn"
+    assert "the same fleet at peak" in finding(plan, "surge_survival").recommendation

@@ -150,3 +150,10 @@ def test_rows_are_distributions() -> None:
         for matrix in (chain.kernel, chain.occupancy):
             assert matrix.min() >= 0
             assert matrix.sum(axis=1) == pytest.approx(np.ones(len(matrix)))
+
+
+def test_expected_maximum_of_a_single_slot() -> None:
+    # Idle for exp(1/lambda), busy for s: the slot stays free through 10 s with probability exp(-10 lambda) if idle now.
+    chain = erlang([18.0], 0.1, math.inf)
+    busy = 0.1 / 18 / (1 + 0.1 / 18)
+    assert expected_window_max(chain) == pytest.approx(1 - (1 - busy) * math.exp(-1.0), abs=5e-3)
