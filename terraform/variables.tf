@@ -238,7 +238,7 @@ variable "weights_files" {
 
   validation {
     condition     = length(var.weights_files) > 0
-    error_message = "weights_files has 0 patterns; name at least one file."
+    error_message = "weights_files has ${length(var.weights_files)} patterns; name at least one file."
   }
 }
 

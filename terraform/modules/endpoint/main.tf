@@ -33,8 +33,8 @@ locals {
 # What must exist before SageMaker is asked for ten minutes of its time
 ################################################################################
 
-# Nothing refers to it: reading it fails the plan when the repository lacks the image.
-data "aws_ecr_image" "this" {
+# Nothing refers to it: reading it fails the plan when the repository lacks the image, and the error shows this name.
+data "aws_ecr_image" "image_digest_in_repository" {
   repository_name = var.image.repository_name
   image_digest    = var.image.digest
 }

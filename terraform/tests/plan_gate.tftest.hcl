@@ -1,5 +1,4 @@
-# Every refusal names the value it found, the value it expected and what to do. The gate has no resources, so that its
-# answer is read here instead of an error's text.
+# Every refusal stops the plan, and names the value it found, the value it expected and what to do.
 
 variables {
   deployed = {
@@ -52,7 +51,7 @@ run "a_valid_plan_gives_its_numbers" {
       max_instances        = 9
       scale_out_cooldown_s = 30
       scale_in_cooldown_s  = 960
-      first_chunk_alarm_ms = 130.8
+      first_chunk_alarm_ms = 2292
       slo_ms               = 3000
       service_p95_s        = 0.0661
       t_total_s            = 320.2
@@ -62,7 +61,31 @@ run "a_valid_plan_gives_its_numbers" {
   }
 }
 
-run "missing_file" {
+run "a_folder_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/plan_gate"
+  }
+
+  variables {
+    plan_json = "tests/fixtures/"
+  }
+
+  expect_failures = [output.plan]
+
+  assert {
+    condition     = length(output.faults) == 1 && strcontains(output.faults[0], "tests/fixtures/, which cannot be read")
+    error_message = "faults are ${jsonencode(output.faults)}"
+  }
+
+  assert {
+    condition     = output.plan == null
+    error_message = "a faulty plan gives no numbers"
+  }
+}
+
+run "missing_file_is_refused" {
   command = plan
 
   module {
@@ -72,6 +95,8 @@ run "missing_file" {
   variables {
     plan_json = "tests/fixtures/no-such-plan.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "no-such-plan.json") && strcontains(output.faults[0], "cannot be read") && strcontains(output.faults[0], "make plan")
@@ -84,7 +109,7 @@ run "missing_file" {
   }
 }
 
-run "empty" {
+run "empty_is_refused" {
   command = plan
 
   module {
@@ -94,6 +119,8 @@ run "empty" {
   variables {
     plan_json = "tests/fixtures/empty.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "empty.json is empty") && strcontains(output.faults[0], "make plan")
@@ -106,7 +133,7 @@ run "empty" {
   }
 }
 
-run "empty_object" {
+run "empty_object_is_refused" {
   command = plan
 
   module {
@@ -116,6 +143,8 @@ run "empty_object" {
   variables {
     plan_json = "tests/fixtures/empty-object.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "kind missing, expected plan")
@@ -128,7 +157,7 @@ run "empty_object" {
   }
 }
 
-run "malformed" {
+run "malformed_is_refused" {
   command = plan
 
   module {
@@ -138,6 +167,8 @@ run "malformed" {
   variables {
     plan_json = "tests/fixtures/malformed.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "not valid JSON") && strcontains(output.faults[0], "make plan")
@@ -150,7 +181,7 @@ run "malformed" {
   }
 }
 
-run "list" {
+run "list_is_refused" {
   command = plan
 
   module {
@@ -160,6 +191,8 @@ run "list" {
   variables {
     plan_json = "tests/fixtures/list.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "no JSON object")
@@ -172,7 +205,7 @@ run "list" {
   }
 }
 
-run "wrong_kind" {
+run "wrong_kind_is_refused" {
   command = plan
 
   module {
@@ -182,6 +215,8 @@ run "wrong_kind" {
   variables {
     plan_json = "tests/fixtures/wrong-kind.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "kind qmax, expected plan")
@@ -194,7 +229,7 @@ run "wrong_kind" {
   }
 }
 
-run "future_schema" {
+run "future_schema_is_refused" {
   command = plan
 
   module {
@@ -204,6 +239,8 @@ run "future_schema" {
   variables {
     plan_json = "tests/fixtures/future-schema.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "schema_version 2, this module reads 1")
@@ -216,7 +253,7 @@ run "future_schema" {
   }
 }
 
-run "infeasible" {
+run "infeasible_is_refused" {
   command = plan
 
   module {
@@ -226,6 +263,8 @@ run "infeasible" {
   variables {
     plan_json = "tests/fixtures/infeasible.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "feasible false, verdict stop") && strcontains(output.faults[0], "slo_budget: service p95 3.2 s is over the SLO of 3.0 s")
@@ -238,7 +277,31 @@ run "infeasible" {
   }
 }
 
-run "unconverted" {
+run "infeasible_flag_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/plan_gate"
+  }
+
+  variables {
+    plan_json = "tests/fixtures/infeasible-flag.json"
+  }
+
+  expect_failures = [output.plan]
+
+  assert {
+    condition     = length(output.faults) == 1 && strcontains(output.faults[0], "feasible false, verdict warn")
+    error_message = "faults are ${jsonencode(output.faults)}"
+  }
+
+  assert {
+    condition     = output.plan == null
+    error_message = "a faulty plan gives no numbers"
+  }
+}
+
+run "unconverted_is_refused" {
   command = plan
 
   module {
@@ -248,6 +311,8 @@ run "unconverted" {
   variables {
     plan_json = "tests/fixtures/unconverted.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 2 && strcontains(output.faults[0], "derived.scaling_target_value null") && strcontains(output.faults[0], "c_scale_max 37.5, metric_ratio missing") && strcontains(output.faults[0], "measure the metric ratio")
@@ -260,7 +325,7 @@ run "unconverted" {
   }
 }
 
-run "missing_number" {
+run "missing_number_is_refused" {
   command = plan
 
   module {
@@ -270,6 +335,8 @@ run "missing_number" {
   variables {
     plan_json = "tests/fixtures/missing-number.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "no number in derived.max_instances")
@@ -282,7 +349,7 @@ run "missing_number" {
   }
 }
 
-run "missing_service_time" {
+run "missing_service_time_is_refused" {
   command = plan
 
   module {
@@ -292,6 +359,8 @@ run "missing_service_time" {
   variables {
     plan_json = "tests/fixtures/missing-service-time.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "no number in inputs.service_p95_s")
@@ -304,7 +373,7 @@ run "missing_service_time" {
   }
 }
 
-run "fractional_count" {
+run "fractional_count_is_refused" {
   command = plan
 
   module {
@@ -314,6 +383,8 @@ run "fractional_count" {
   variables {
     plan_json = "tests/fixtures/fractional-count.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "derived.max_instances 8.5, expected a whole number")
@@ -326,7 +397,7 @@ run "fractional_count" {
   }
 }
 
-run "zero_min" {
+run "zero_min_is_refused" {
   command = plan
 
   module {
@@ -336,6 +407,8 @@ run "zero_min" {
   variables {
     plan_json = "tests/fixtures/zero-min.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "min_instances 0") && strcontains(output.faults[0], "cannot scale to zero") && strcontains(output.faults[0], "--min-floor 1")
@@ -348,7 +421,7 @@ run "zero_min" {
   }
 }
 
-run "max_below_min" {
+run "max_below_min_is_refused" {
   command = plan
 
   module {
@@ -358,6 +431,8 @@ run "max_below_min" {
   variables {
     plan_json = "tests/fixtures/max-below-min.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "max_instances 3 below min_instances 4")
@@ -370,7 +445,7 @@ run "max_below_min" {
   }
 }
 
-run "threshold_zero" {
+run "threshold_zero_is_refused" {
   command = plan
 
   module {
@@ -380,6 +455,8 @@ run "threshold_zero" {
   variables {
     plan_json = "tests/fixtures/threshold-zero.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "scale_in_threshold 0")
@@ -392,7 +469,7 @@ run "threshold_zero" {
   }
 }
 
-run "threshold_at_target" {
+run "threshold_at_target_is_refused" {
   command = plan
 
   module {
@@ -402,6 +479,8 @@ run "threshold_at_target" {
   variables {
     plan_json = "tests/fixtures/threshold-at-target.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "scale_in_threshold 37.5 not below scaling_target_value 37.5")
@@ -414,7 +493,7 @@ run "threshold_at_target" {
   }
 }
 
-run "target_at_bound" {
+run "target_at_bound_is_refused" {
   command = plan
 
   module {
@@ -424,6 +503,8 @@ run "target_at_bound" {
   variables {
     plan_json = "tests/fixtures/target-at-bound.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "scaling_target_value 37.5 not below queue_max_depth 37")
@@ -436,7 +517,7 @@ run "target_at_bound" {
   }
 }
 
-run "cooldowns_swapped" {
+run "cooldowns_swapped_is_refused" {
   command = plan
 
   module {
@@ -446,6 +527,8 @@ run "cooldowns_swapped" {
   variables {
     plan_json = "tests/fixtures/cooldowns-swapped.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "scale_in_cooldown_s 30 below scale_out_cooldown_s 960")
@@ -458,7 +541,7 @@ run "cooldowns_swapped" {
   }
 }
 
-run "negative_cooldown" {
+run "negative_cooldown_is_refused" {
   command = plan
 
   module {
@@ -468,6 +551,8 @@ run "negative_cooldown" {
   variables {
     plan_json = "tests/fixtures/negative-cooldown.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "scale_out_cooldown_s -1")
@@ -480,7 +565,7 @@ run "negative_cooldown" {
   }
 }
 
-run "zero_alarm" {
+run "zero_alarm_is_refused" {
   command = plan
 
   module {
@@ -490,6 +575,8 @@ run "zero_alarm" {
   variables {
     plan_json = "tests/fixtures/zero-alarm.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "first_chunk_alarm_ms 0")
@@ -502,7 +589,7 @@ run "zero_alarm" {
   }
 }
 
-run "variant_total" {
+run "variant_total_is_refused" {
   command = plan
 
   module {
@@ -512,6 +599,8 @@ run "variant_total" {
   variables {
     plan_json = "tests/fixtures/variant-total.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "metric_scope variant_total") && strcontains(output.faults[0], "expects per_instance")
@@ -524,7 +613,7 @@ run "variant_total" {
   }
 }
 
-run "other_instance_type" {
+run "other_instance_type_is_refused" {
   command = plan
 
   module {
@@ -534,6 +623,8 @@ run "other_instance_type" {
   variables {
     plan_json = "tests/fixtures/other-instance-type.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "instance_type ml.g6.xlarge, this deploys ml.g5.xlarge") && strcontains(output.faults[0], "plan_json = null")
@@ -546,7 +637,7 @@ run "other_instance_type" {
   }
 }
 
-run "other_digest" {
+run "other_digest_is_refused" {
   command = plan
 
   module {
@@ -556,6 +647,8 @@ run "other_digest" {
   variables {
     plan_json = "tests/fixtures/other-digest.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "image_digest sha256:1111") && strcontains(output.faults[0], "this deploys sha256:8b1b96bc") && strcontains(output.faults[0], "measure and plan again")
@@ -568,7 +661,7 @@ run "other_digest" {
   }
 }
 
-run "no_fingerprint" {
+run "no_fingerprint_is_refused" {
   command = plan
 
   module {
@@ -578,6 +671,8 @@ run "no_fingerprint" {
   variables {
     plan_json = "tests/fixtures/no-fingerprint.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 2 && strcontains(output.faults[0], "instance_type missing, this deploys ml.g5.xlarge")
@@ -590,7 +685,7 @@ run "no_fingerprint" {
   }
 }
 
-run "other_environment" {
+run "other_environment_is_refused" {
   command = plan
 
   module {
@@ -600,6 +695,8 @@ run "other_environment" {
   variables {
     plan_json = "tests/fixtures/other-environment.json"
   }
+
+  expect_failures = [output.plan]
 
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "SCHEDULER \"fifo\", container_environment has unset")
@@ -612,7 +709,7 @@ run "other_environment" {
   }
 }
 
-run "other_weights" {
+run "other_weights_is_refused" {
   command = plan
 
   module {
@@ -623,6 +720,8 @@ run "other_weights" {
     plan_json = "tests/fixtures/other-weights.json"
   }
 
+  expect_failures = [output.plan]
+
   assert {
     condition     = length(output.faults) == 1 && strcontains(output.faults[0], "model data s3://elsewhere/models/, this deploys s3://headroom-111122223333-eu-west-1/models/kokoro-82m/")
     error_message = "faults are ${jsonencode(output.faults)}"
@@ -631,5 +730,76 @@ run "other_weights" {
   assert {
     condition     = output.plan == null
     error_message = "a faulty plan gives no numbers"
+  }
+}
+
+run "empty_path_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/plan_gate"
+  }
+
+  variables {
+    plan_json = ""
+  }
+
+  expect_failures = [output.plan]
+
+  assert {
+    condition     = output.faults == tolist(["plan_json is an empty string and not a path; set it to null for no plan, or run the planner again (make plan)."])
+    error_message = "faults are ${jsonencode(output.faults)}"
+  }
+}
+
+run "plan_without_image_is_refused" {
+  command = plan
+
+  module {
+    source = "./modules/plan_gate"
+  }
+
+  variables {
+    plan_json = "tests/fixtures/valid.json"
+
+    deployed = {
+      instance_type         = "ml.g5.xlarge"
+      image_digest          = null
+      model_data_url        = null
+      container_environment = {}
+    }
+  }
+
+  expect_failures = [output.plan]
+
+  assert {
+    condition     = length(output.faults) == 1 && strcontains(output.faults[0], "image_digest is null, so there is no endpoint to scale")
+    error_message = "faults are ${jsonencode(output.faults)}"
+  }
+}
+
+run "changed_deployment_is_refused_with_every_fault" {
+  command = plan
+
+  module {
+    source = "./modules/plan_gate"
+  }
+
+  variables {
+    plan_json = "tests/fixtures/valid.json"
+
+    deployed = {
+      instance_type         = "ml.g5.2xlarge"
+      image_digest          = "sha256:1111111111111111111111111111111111111111111111111111111111111111"
+      model_data_url        = null
+      container_environment = { SCHEDULER = "fifo", ENGINE = "onnx" }
+    }
+  }
+
+  expect_failures = [output.plan]
+
+  assert {
+    condition     = length(output.faults) == 4
+    error_message = "instance type, image and two variables: ${jsonencode(output.faults)}"
   }
 }
