@@ -116,14 +116,14 @@ def _detection(forecast: Forecast, observed: Observed) -> ForecastScore:
     if observed.detection_s is None and expected and lasted_s > bound_s + 2 * PERIOD_S:
         detail = f"nothing scaled out in {lasted_s:.0f} s of surge"
         return _score("detection_s", "plan", bound_s, None, PERIOD_S, "s", "wrong", detail)
-    return at_most("detection_s", bound_s, observed.detection_s, PERIOD_S, "s")
+    return _bounded("detection_s", bound_s, observed.detection_s, PERIOD_S)
 
 
 def _scale_in(observed: Observed) -> ForecastScore:
     if observed.scale_in_s is None and observed.quiet_lasted_s > SCALE_IN_BOUND_S + SCALE_IN_PERIOD_S:
         detail = f"nothing scaled in during {observed.quiet_lasted_s:.0f} quiet seconds"
         return _score("scale_in_s", "plan", SCALE_IN_BOUND_S, None, SCALE_IN_PERIOD_S, "s", "wrong", detail)
-    return at_most("scale_in_s", SCALE_IN_BOUND_S, observed.scale_in_s, SCALE_IN_PERIOD_S, "s")
+    return _bounded("scale_in_s", SCALE_IN_BOUND_S, observed.scale_in_s, SCALE_IN_PERIOD_S)
 
 
 def at_most(name: str, predicted: float, seen: float | None, tolerance: float, unit: str) -> ForecastScore:
@@ -140,6 +140,12 @@ def at_least(name: str, predicted: float, seen: float | None, tolerance: float, 
     if seen is not None:
         verdict = "wrong" if seen < predicted - tolerance else "better" if seen > predicted + tolerance else "ok"
     return _score(name, "plan", predicted, seen, tolerance, unit, verdict)
+
+
+def _bounded(name: str, bound_s: float, seen_s: float | None, tolerance_s: float) -> ForecastScore:
+    """A bound is kept or not; staying far below it is no surprise."""
+    verdict: ScoreVerdict = "not_run" if seen_s is None else "ok" if seen_s <= bound_s + tolerance_s else "wrong"
+    return _score(name, "plan", bound_s, seen_s, tolerance_s, "s", verdict)
 
 
 def _either(name: str, predicted: float | None, seen: float | None, tolerance: float, unit: str) -> ForecastScore:
