@@ -29,6 +29,7 @@ def fresh_state(**changes: Any) -> dict[str, Any]:
         "policies": [],
         "alarms": [],
         "metrics": {},
+        "logs": {},
         "environment": {},
         "instance_type": "ml.g5.xlarge",
         "image": f"123456789012.dkr.ecr.us-east-1.amazonaws.com/speech@{DIGEST}",
@@ -220,6 +221,19 @@ class FakeClient:
     def describe_scaling_policies(self, **request: Any) -> dict[str, Any]:
         with self._state("describe_scaling_policies", **request) as state:
             return {"ScalingPolicies": state["policies"]}
+
+    # --- logs --------------------------------------------------------------------------------------------------------
+
+    def describe_log_streams(self, **request: Any) -> dict[str, Any]:
+        with self._state("describe_log_streams", **request) as state:
+            return {"logStreams": [{"logStreamName": name} for name in state["logs"]]}
+
+    def get_log_events(self, **request: Any) -> dict[str, Any]:
+        with self._state("get_log_events", **request) as state:
+            events = state["logs"][request["logStreamName"]]
+            start = int(request.get("nextToken", 0))
+            found = [{"timestamp": at, "message": text} for at, text in events[start:]]
+            return {"events": found, "nextForwardToken": str(len(events))}
 
     # --- cloudwatch, service-quotas, sts -----------------------------------------------------------------------------
 

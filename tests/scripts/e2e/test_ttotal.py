@@ -66,8 +66,8 @@ def test_a_scale_out_is_measured_by_stage(rehearsed):
     ("fault", "parameters", "outcome", "code"),
     [
         ("no-capacity", {"after_s": "1"}, "no_capacity", 5),
-        ("unhealthy", {"after_s": "2"}, "unhealthy", 3),
-        ("rollback", {}, "rollback", 3),
+        pytest.param("unhealthy", {"after_s": "2"}, "unhealthy", 3, marks=pytest.mark.slow),
+        pytest.param("rollback", {}, "rollback", 3, marks=pytest.mark.slow),
     ],
 )
 def test_a_failure_is_named_and_gives_no_t_total(rehearsed, fault, parameters, outcome, code):
@@ -107,7 +107,7 @@ def test_dry_run_changes_nothing_and_says_what_it_would(rehearsed):
     ("number", "mark"),
     [
         (signal.SIGTERM, "waiting for instance_logging"),
-        (signal.SIGINT, "waiting for traffic_recovered"),
+        pytest.param(signal.SIGINT, "waiting for traffic_recovered", marks=pytest.mark.slow),
         pytest.param(signal.SIGINT, "tagging the endpoint", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "suspending scaling", marks=pytest.mark.slow),
         pytest.param(signal.SIGTERM, "probing before", marks=pytest.mark.slow),
