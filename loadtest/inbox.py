@@ -112,6 +112,10 @@ class Inbox:
         started = sum(worker.started for worker in mine)
         return started, max((worker.last_started_ns for worker in mine if worker.started), default=0)
 
+    def idle(self, workers: set[str]) -> set[str]:
+        """Those of ``workers`` that carry no user."""
+        return {name for name in workers if self._workers[name].users == 0}
+
     def in_flight(self, job: int) -> int:
         """Requests out right now, as last reported."""
         return sum(worker.in_flight for worker in self._workers.values() if worker.job == job)

@@ -66,6 +66,9 @@ def lead(environment: Environment, create: Callable[[], Lead]) -> Lead:
     except HeadroomError as error:
         report(error)
         leave(error.exit_code)
+    except BaseException:
+        stop_children()
+        raise
     ready.append(found)
 
     def on_stopping(**_: Any) -> None:
@@ -92,11 +95,16 @@ def ended(finish: Callable[[], None]) -> ExitCode:
 
 
 def leave(code: int) -> None:
-    """Exit before Locust runs: workers that it forked would wait minutes for their master."""
-    for child in psutil.Process().children():
-        child.terminate()
+    """Exit before Locust runs."""
+    stop_children()
     sys.stdout.flush()
     sys.exit(int(code))
+
+
+def stop_children() -> None:
+    """Workers that Locust forked would wait minutes for a master that is gone."""
+    for child in psutil.Process().children():
+        child.terminate()
 
 
 def run_locust(locustfile: str, arguments: list[str]) -> int:

@@ -15,7 +15,7 @@ from loadtest.settings import Ladder
 from loadtest.verdict import Answer, conclude, saturation, worst
 from planner.artifacts.base import Provenance, write_atomically
 from planner.artifacts.fingerprint import Fingerprint, slug
-from planner.artifacts.qmax import Method, Qmax, Rung
+from planner.artifacts.qmax import Method, OpenLoop, Qmax, Rung
 from scripts.aws.clients import aws_endpoint_url, region
 
 
@@ -99,7 +99,7 @@ def _remarks(settings: Ladder, done: Sequence[Rung], alone: Rung | None) -> list
     return remarks
 
 
-def save(artifact: Qmax, records: Path, out: Path, name: str) -> Path:
+def save(artifact: Qmax | OpenLoop, records: Path, out: Path, name: str) -> Path:
     """Write artifact and records side by side; another run's pair is kept together under its run id."""
     target = out / f"{name}.json"
     lines = out / f"{name}.requests.jsonl"

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import atexit
 import uuid
 from collections.abc import Callable
-from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +11,7 @@ import gevent
 
 from loadtest import estimate, observe, publish, terminal
 from loadtest.conductor import Conductor, Finished, Phase
+from loadtest.hold import Hold
 from loadtest.inbox import Inbox, RunClock
 from loadtest.job import Job
 from loadtest.measure import slo_values
@@ -20,27 +19,24 @@ from loadtest.settings import Ladder
 from planner.artifacts import records
 from planner.artifacts.fingerprint import ADMISSION_BOUND_ENV
 from planner.artifacts.qmax import Qmax, Rung
-from planner.errors import AwsError, FactFails, HeadroomError, Undecided, UsageError, report
+from planner.errors import AwsError, FactFails, Undecided, UsageError
 from scripts.aws.endpoint import LiveEndpoint, describe, fingerprint
-from scripts.aws.freeze import frozen
 
 WATCH_EVERY_S = 10.0
 
 
 class Session:
-    """Owns the freeze: whatever happens, ``finish`` or the interpreter's exit restores."""
+    """One ladder from its checks to its files."""
 
     def __init__(self, settings: Ladder, announce: Callable[[Job], None], load_processes: int) -> None:
         self._settings = settings
         self._run_id = uuid.uuid4().hex[:12]
         self._screen = terminal.Screen()
-        self._stack = ExitStack()
-        self._closed = False
         live = describe(settings.common.endpoint, settings.common.variant)
         self._fingerprint = fingerprint(live, settings.common.workload, settings.common.transport)
         self._notes = check_admission(settings, live)
-        atexit.register(self._last_resort)
-        self._live = self._freeze(live)
+        self._hold = Hold(live, run_id=self._run_id, force=settings.common.force, ttl_s=estimate.freeze_ttl_s(settings))
+        self._live = self._hold.live
         self._method = settings.method(load_processes)
         self._inbox = Inbox(RunClock())
         self._clock = RunClock()
@@ -72,8 +68,7 @@ class Session:
         ladder: list[Rung] | None = None
         failure: AwsError | None = None
         try:
-            with self._stack:
-                self._closed = True
+            with self._hold:
                 self._require_complete()
                 ladder = self._joined()
         except AwsError as error:
@@ -84,29 +79,6 @@ class Session:
         if failure is not None:
             raise failure
         judge_outcome(artifact)
-
-    def _freeze(self, live: LiveEndpoint) -> LiveEndpoint:
-        held = frozen(
-            live,
-            run_id=self._run_id,
-            pin_instances=1,
-            force=self._settings.common.force,
-            ttl_s=estimate.freeze_ttl_s(self._settings),
-        )
-        return self._stack.enter_context(held).live
-
-    def _last_resort(self) -> None:
-        """The interpreter exits and nobody called finish."""
-        if self._closed:
-            return
-        self._closed = True
-        try:
-            with self._stack:
-                raise KeyboardInterrupt
-        except HeadroomError as error:
-            report(error)
-        except KeyboardInterrupt:
-            pass
 
     def _require_complete(self) -> None:
         partial = f"raw records so far: {self._partial}" if self._partial.exists() else "nothing was measured"

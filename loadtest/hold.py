@@ -1,0 +1,54 @@
+"""The endpoint while it is measured: frozen or merely watched, and put back whichever way the program ends."""
+
+from __future__ import annotations
+
+import atexit
+from contextlib import ExitStack
+from types import TracebackType
+from typing import Self
+
+from planner.errors import HeadroomError, Interrupted, report
+from scripts.aws.endpoint import LiveEndpoint
+from scripts.aws.freeze import frozen
+from scripts.aws.signals import Signals
+
+
+class Hold:
+    """Begins when it is made; ``with`` ends it. A program that exits without ending it still restores."""
+
+    def __init__(self, live: LiveEndpoint, *, run_id: str, force: bool, ttl_s: float, freeze: bool = True) -> None:
+        self._stack = ExitStack()
+        self._ended = False
+        self._signals: Signals | None = None
+        self.live = live
+        atexit.register(self._last_resort)
+        if freeze:
+            held = frozen(live, run_id=run_id, pin_instances=1, force=force, ttl_s=ttl_s)
+            self.live = self._stack.enter_context(held).live
+        else:
+            self._signals = self._stack.enter_context(Signals())
+
+    def __enter__(self) -> Self:
+        self._ended = True
+        self._stack.__enter__()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> bool | None:
+        swallowed = self._stack.__exit__(kind, error, trace)
+        if self._signals is not None and (self._signals.caught or kind is KeyboardInterrupt):
+            raise Interrupted(
+                f"stopped by {self._signals.caught or 'an interrupt'}; nothing had been changed"
+            ) from None
+        return swallowed
+
+    def _last_resort(self) -> None:
+        """The interpreter exits and nobody ended the hold."""
+        if self._ended:
+            return
+        try:
+            with self:
+                raise KeyboardInterrupt
+        except HeadroomError as error:
+            report(error)
