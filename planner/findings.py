@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from planner.artifacts.plan import Finding, FindingVerdict, StageEffect
 from planner.cost import Cost
 from planner.decision import Decision
-from planner.instance import window_max
+from planner.instance import fleet_window_max, window_max
 from planner.measured import Measured
 
 SPREAD_LIMIT = 0.2
 """Repeats that differ by more than this share of the smallest are named."""
 MODELLED_DEPTH = 128
 """Near saturation the expected Maximum of a deeper queue takes seconds to compute, and here it only illustrates."""
+FLEET, POOLED_DEPTH = 4, 256
+"""A fleet large enough to show what routing does to the metric, and small enough to compute at once."""
+EARLY_ENOUGH = 0.9
+"""A fleet that reads less than this share of the target triggers noticeably late."""
 SEVERITY: dict[FindingVerdict, int] = {"stop": 0, "warn": 1, "not_run": 2, "ok": 3}
 
 
@@ -144,6 +148,27 @@ def metric_units(case: Case) -> Finding:
         "warn",
         f"{shown}; ratio from the closed loop, where it is 1 by construction{_width(case)}{expected}",
         "measure an open-loop ladder and pass --open-loop",
+    )
+
+
+def fleet_reading(case: Case) -> Finding | None:
+    d, conversion = case.decision.derived, case.decision.conversion
+    target = d.scaling_target_value
+    instances = min(d.max_instances, FLEET, POOLED_DEPTH // d.queue_max_depth)
+    if conversion.source != "model" or target is None or instances < 2:
+        return None
+    reading = fleet_window_max(case.decision.instance, instances, d.load_at_trigger_rps)
+    detail = (
+        f"least-outstanding routing evens queues out: {instances} instances at the trigger load read a 10 s Maximum of "
+        f"about {reading:.1f} each, the target of {target:.1f} is what one alone reads"
+    )
+    if reading >= EARLY_ENOUGH * target:
+        return _finding("fleet_reading", "ok", detail)
+    return _finding(
+        "fleet_reading",
+        "warn",
+        f"{detail}: the alarm fires at a higher load than planned",
+        "compare drain with drain-fleet in `planner simulate`, or measure an open-loop ladder on the fleet",
     )
 
 
@@ -319,6 +344,7 @@ CHECKS: tuple[Callable[[Case], Finding | None], ...] = (
     fleet_range,
     scale_in_safety,
     metric_units,
+    fleet_reading,
     metric_scope,
     fingerprint,
     q_max_confidence,

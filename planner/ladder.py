@@ -39,7 +39,7 @@ class Ladder:
     service_scv: float | None
     """Squared coefficient of variation of one service; None = not measured."""
 
-    def rps(self, concurrency: int) -> float:
+    def rps(self, concurrency: float) -> float:
         """X(n), completions per second with n in flight."""
         first = self.steps[0]
         if concurrency < first.concurrency:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,7 @@ import pytest
 from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import Qmax
 from planner.artifacts.ttotal import Ttotal
+from planner.instance import Instance, fleet_window_max, window_max
 from planner.measured import Measured
 from tests.planner.conftest import ARTICLE, finding, plan_of
 
@@ -196,3 +198,16 @@ def test_planner_names_no_model_and_imports_no_sdk() -> None:
         text = path.read_text()
         assert "kokoro" not in text.lower(), path
         assert "boto3" not in text, path
+
+
+def test_a_fleet_reads_less_than_one_instance_and_the_drain_plan_says_so(drain: Plan, headroom: Plan) -> None:
+    warning = finding(drain, "fleet_reading")
+    assert warning.verdict == "warn"
+    assert "about 5.6 each, the target of 9.2" in warning.detail
+    assert "fleet_reading" not in {f.name for f in headroom.findings}
+
+
+def test_a_fleet_of_one_is_the_exponential_instance(article: Measured) -> None:
+    instance = Instance(replace(article.ladder, service_scv=1.0), 50, 3000.0)
+    assert fleet_window_max(instance, 1, 14.0) == pytest.approx(window_max(instance, 14.0), rel=1e-9)
+    assert fleet_window_max(instance, 4, 14.0) < fleet_window_max(instance, 2, 14.0) < window_max(instance, 14.0)

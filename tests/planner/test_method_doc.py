@@ -93,6 +93,10 @@ def test_numbers_in_the_prose(plans: dict[str, Plan], article: Measured) -> None
     assert 9 * article.ladder.rps(50) == pytest.approx(161, abs=0.5)
     overload = 1.25 * 37.5 / 38.5
     assert (overload - 1) / overload == pytest.approx(0.179, abs=5e-4)
+    reading = next(f for f in plans["drain"].findings if f.name == "fleet_reading").detail
+    assert "4 instances" in reading
+    assert "about 5.6 each" in reading
+    assert "5.6 where one alone reads 9.2" in DOC
     extra = plans["drain"].derived.max_instances - plans["headroom"].derived.max_instances
     assert f"costs {extra} more instances" in DOC
     saved = plans["headroom"].surge.shed_fraction - plans["drain"].surge.shed_fraction

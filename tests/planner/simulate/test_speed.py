@@ -1,4 +1,4 @@
-"""Cost: an hour at 5 000 rps over about 300 instances, a day at 50 rps, each under a minute and 1 GiB; linear in time."""
+"""Cost: an hour at 5 000 rps over 300 instances, a day at 50 rps, each under a minute and 1 GiB; linear in time."""
 
 from __future__ import annotations
 
