@@ -29,8 +29,11 @@ from rehearsal.codebuild import moto_binding as codebuild_binding
 from rehearsal.codebuild.runs import Runs
 from rehearsal.codebuild.store import CodeBuild
 from rehearsal.codebuild.work import Work
+from rehearsal.dataplane import tls
+from rehearsal.dataplane.bidi import Bidi
 from rehearsal.dataplane.connections import Connections
 from rehearsal.dataplane.distort import Distorter
+from rehearsal.dataplane.http2 import start as start_http2
 from rehearsal.dataplane.invoke import DataPlane
 from rehearsal.errors import RehearsalError
 from rehearsal.faults import Faults
@@ -81,14 +84,14 @@ class Rehearsal:
         }
         self._control = ControlPlane(services, self.moto, faults)
         self._admin = Admin(settings, self.endpoints, record, faults)
-        self._data = DataPlane(
+        self.data = DataPlane(
             settings, self.endpoints, http, record, self.publisher, Distorter(faults), Connections(record)
         )
 
     def application(self) -> web.Application:
         """Data plane, admin, and everything else to the control plane."""
         app = web.Application(client_max_size=LARGEST_BODY_BYTES, handler_args={"auto_decompress": False})
-        self._data.add_routes(app)
+        self.data.add_routes(app)
         self._admin.add_routes(app)
         app.router.add_route("*", "/{tail:.*}", self._control.handle)
         return app
@@ -135,7 +138,13 @@ async def serve(settings: Settings, state: StateDir) -> None:
         await runner.setup()
         port = await _listen(runner, settings.port)
         background = [_started(task, stop) for task in rehearsal.tasks()]
-        state.announce(Running(os.getpid(), port, f"http://{HOST}:{port}", settings.region))
+        bidi_url, bidi_ca, http2 = None, None, None
+        if settings.bidi:
+            identity = tls.create(state.path)
+            http2 = start_http2(Bidi(rehearsal.data), identity)
+            bidi_url, bidi_ca = http2.url, str(identity.bundle)
+        url = f"http://{HOST}:{port}"
+        state.announce(Running(os.getpid(), port, url, settings.region, bidi_url, bidi_ca))
         try:
             await stop.wait()
         finally:
@@ -143,6 +152,8 @@ async def serve(settings: Settings, state: StateDir) -> None:
             for task in background:
                 task.cancel()
             await asyncio.gather(*background, return_exceptions=True)
+            if http2:
+                await http2.close()
             await rehearsal.stop_instances()
             await runner.cleanup()
             rehearsal.moto.close()

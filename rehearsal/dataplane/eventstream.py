@@ -25,9 +25,9 @@ def frame(headers: Mapping[str, str], payload: bytes) -> bytes:
 _PART = {":event-type": "PayloadPart", ":content-type": "application/octet-stream", ":message-type": "event"}
 
 
-def payload_part(payload: bytes) -> bytes:
+def payload_part(payload: bytes, **headers: str) -> bytes:
     """A piece of the container's response."""
-    return frame(_PART, payload)
+    return frame({**_PART, **headers} if headers else _PART, payload)
 
 
 def exception(kind: str, message: str, **fields: str) -> bytes:

@@ -64,7 +64,7 @@ class DataPlane:
             headers["Accept"] = accept
         try:
             body = await request.read()
-            fleet, instance = self._route(trace, request.headers.get(TARGET_VARIANT))
+            fleet, instance = self.route(trace, request.headers.get(TARGET_VARIANT))
             try:
                 with fleet.occupying(instance):
                     async with await self._ask(trace, instance, body, headers) as answer:
@@ -81,7 +81,7 @@ class DataPlane:
         finally:
             trace.end_ns = trace.end_ns or time.monotonic_ns()
 
-    def _route(self, trace: RequestTrace, wanted: str | None) -> tuple[Fleet, Instance]:
+    def route(self, trace: RequestTrace, wanted: str | None) -> tuple[Fleet, Instance]:
         """Variants share by weight; within one, the fleet chooses."""
         endpoint = self.endpoints.all.get(trace.endpoint)
         if endpoint is None or endpoint.status in ("Creating", "Failed", "Deleting"):
