@@ -8,6 +8,7 @@ from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import OpenLoop, Qmax
 from planner.artifacts.simulation import Simulation
 from planner.artifacts.ttotal import Ttotal
+from planner.artifacts.validate import Validation
 from planner.instance import Instance
 from planner.ladder import from_artifacts, usable
 from planner.queueing import mean, timeline
@@ -151,6 +152,24 @@ def simulation(result: Simulation) -> list[Drawing]:
         ],
     )
     return [drawn(load), drawn(fleet)]
+
+
+def validation(result: Validation) -> list[Drawing]:
+    """Desired and serving instances while the load was on."""
+    if len(result.fleet) < 2:
+        return []
+    chart = Chart(
+        "Instances during the live surge",
+        f"From {result.start_instances} to {max(point.current for point in result.fleet)} instances.",
+        "seconds since the load began",
+        "instances",
+        [
+            Line("desired", [(p.at_s, float(p.desired)) for p in result.fleet], 2, mark=False, stepped=True),
+            Line("in service", [(p.at_s, float(p.current)) for p in result.fleet], 1, mark=False, stepped=True),
+        ],
+        height=200,
+    )
+    return [drawn(chart)]
 
 
 def drawn(chart: Chart) -> Drawing:

@@ -13,6 +13,7 @@ from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import OpenLoop, Qmax
 from planner.artifacts.simulation import Simulation
 from planner.artifacts.ttotal import Ttotal
+from planner.artifacts.validate import Validation
 from planner.errors import UsageError
 from planner.pick import current
 
@@ -27,7 +28,7 @@ class Evidence:
     plan: Plan | None
     open_loop: OpenLoop | None
     simulations: tuple[Simulation, ...]
-    validation: dict[str, Any] | None
+    validation: Validation | None
     files: tuple[Path, ...]
     """What was read, for download."""
 
@@ -52,7 +53,7 @@ def collect(model: str, directories: list[Path]) -> Evidence:
         plan=Plan.load(plan_path) if plan_path else None,
         open_loop=opened[1] if opened else None,
         simulations=tuple(simulation(path) for path in simulation_paths),
-        validation=_object(validation_path) if validation_path else None,
+        validation=Validation.load(validation_path) if validation_path else None,
         files=(*found, *simulation_paths),
     )
 
@@ -73,10 +74,3 @@ def simulation(path: Path) -> Simulation:
         return Simulation.model_validate(read_json(path))
     except ValidationError as error:
         raise UsageError(f"{path}: {first_fault(error)}", "simulate again with this version") from None
-
-
-def _object(path: Path) -> dict[str, Any]:
-    data = read_json(path)
-    if not isinstance(data, dict):
-        raise UsageError(f"{path}: no JSON object", "validate again")
-    return data

@@ -76,7 +76,17 @@ def figure(drawings: Sequence[Drawing], caption: str, uid: str) -> str:
 
 def badge(verdict: str) -> str:
     """A verdict in words; colour only repeats it."""
-    kind = {"ok": "ok", "pass": "ok", "warn": "warn", "stop": "stop", "fail": "stop", "error": "stop"}.get(verdict, "")
+    kind = {
+        "ok": "ok",
+        "pass": "ok",
+        "right": "ok",
+        "warn": "warn",
+        "stop": "stop",
+        "fail": "stop",
+        "wrong": "stop",
+        "undecided": "warn",
+        "error": "stop",
+    }.get(verdict, "")
     return f'<span class="badge {kind}">{escape(verdict.replace("_", " "))}</span>'
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import json
 from html import escape
-from typing import Any
 
 from planner import show
 from planner.artifacts.fingerprint import Fingerprint
 from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import Qmax, Quantiles
 from planner.artifacts.ttotal import Ttotal
+from planner.artifacts.validate import Validation
 from planner.markdown import origins
 from planner.report import charts
 from planner.report.collect import Evidence
@@ -241,17 +241,45 @@ def simulations(e: Evidence) -> str:
     return section("Policies simulated on the same traffic", *parts) if parts else ""
 
 
-def validation(data: dict[str, Any]) -> str:
-    """Whatever `make validate` or `make validate-load` judged: each list of judgements as a table."""
-    parts = []
-    for key, value in data.items():
-        if isinstance(value, list) and value and all(isinstance(item, dict) for item in value):
-            head = [name for name in value[0] if not isinstance(value[0][name], dict | list)]
-            rows = [[_cell(item.get(name)) for name in head] for item in value]
-            parts.append(table(key.replace("_", " "), head, rows, f"validate-{key}.csv"))
-    verdict = data.get("verdict")
-    lead = f"<p>{badge(str(verdict))}</p>" if verdict is not None else ""
-    return section("Plan against the live endpoint", lead, *parts)
+def validation(v: Validation) -> str:
+    """Forecast against observation, with scaling live."""
+    scores = [(s.name, s.source, s.predicted, s.observed, s.tolerance, s.unit, s.verdict, s.detail) for s in v.scores]
+    stretches = [
+        (
+            s.name,
+            s.start_s,
+            s.end_s,
+            s.offered,
+            _share(s.shed_fraction),
+            _share(s.slo_attainment),
+            _quantile(s.ttfab_ms, "p95"),
+        )
+        for s in v.stretches
+    ]
+    changes = [(a.at_s, a.description, a.status, a.cause) for a in v.activities]
+    reasons = "".join(f"<li>{escape(reason)}</li>" for reason in v.reasons)
+    price = "" if v.spent.usd is None else f", about ${v.spent.usd:.2f}"
+    return section(
+        "Plan against the live endpoint",
+        f"<p>{badge(v.verdict)} the forecast, tried with {v.start_instances} instance(s) and arrivals at "
+        f"{v.base_rps:.1f} a second grown x{v.surge_ratio:g} for {v.surge_s:.0f} s; "
+        f"{v.spent.minutes:.1f} minutes{price}.</p>",
+        f"<ul>{reasons}</ul>" if reasons else "",
+        figure(charts.validation(v), "Instances while the surge was on.", "v"),
+        table(
+            "Forecast against observation",
+            ("number", "forecast by", "predicted", "observed", "tolerance", "unit", "verdict", "detail"),
+            scores,
+            "validation.csv",
+        ),
+        table(
+            "What the client saw",
+            ("stretch", "from s", "to s", "offered", "shed", "within SLO", "p95 ms"),
+            stretches,
+            "stretches.csv",
+        ),
+        table("Scaling activities", ("at s", "what", "status", "cause"), changes),
+    )
 
 
 def provenance(e: Evidence) -> str:
@@ -304,8 +332,8 @@ def _plain(value: object) -> str:
     return json.dumps(value) if isinstance(value, dict | list) else str(value)
 
 
-def _cell(value: object) -> str | float | int | None:
-    return value if isinstance(value, str | float | int) or value is None else _plain(value)
+def _share(value: float | None) -> str | None:
+    return None if value is None else f"{value:.1%}"
 
 
 def _quantile(quantiles: Quantiles | None, name: str) -> float | None:

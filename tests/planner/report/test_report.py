@@ -15,6 +15,7 @@ import pytest
 
 from planner.__main__ import main
 from planner.artifacts.qmax import OpenLoop, OpenLoopRate, Qmax
+from planner.artifacts.validate import FleetPoint, ForecastScore, ScalingActivity, Spent, Validation
 from planner.errors import UsageError
 from planner.report.style import STYLE
 from planner.report.svg import ticks
@@ -115,8 +116,37 @@ def add_everything(directory: Path) -> None:
     }
     simulation = {"name": "surge", "inputs": {}, "runs": [{"score": score, "timeline": timeline}]}
     (directory / "simulate-surge.json").write_text(json.dumps(simulation))
-    checks = [{"check": "shed", "predicted": 0.18, "observed": 0.2, "verdict": "<script>alert(1)</script>"}]
-    (directory / "validate-kokoro-82m.json").write_text(json.dumps({"verdict": "fail", "checks": checks}))
+    Validation(
+        provenance=qmax.provenance,
+        model=qmax.model,
+        fingerprint=qmax.fingerprint,
+        plan_run_id="p",
+        qmax_run_id="q",
+        started_at=qmax.provenance.created_at,
+        start_instances=1,
+        base_rps=17.4,
+        surge_ratio=1.25,
+        surge_s=320,
+        seed=1,
+        verdict="wrong",
+        reasons=["<script>alert(1)</script>"],
+        scores=[
+            ForecastScore(
+                name="shed", source="plan", predicted=0.18, observed=0.25, tolerance=0.05, unit="share", verdict="wrong"
+            )
+        ],
+        stretches=[],
+        fleet=[
+            FleetPoint(at_s=float(at), desired=1 + at // 60, current=1 + at // 120, status="InService")
+            for at in range(0, 300, 20)
+        ],
+        alarms=[],
+        activities=[ScalingActivity(at_s=61.0, description="to 2", cause="alarm", status="Successful")],
+        detection_s=61.0,
+        scale_out_s=60.0,
+        client_late_p99_ms=3.0,
+        spent=Spent(minutes=9.0, usd=0.4),
+    ).save(directory / "validate-kokoro-82m.json")
 
 
 def report_of(directory: Path) -> str:
@@ -142,6 +172,7 @@ def test_full_report_holds_every_section(directory: Path) -> None:
     ):
         assert word in text
     assert "<script" not in text
+    assert "&lt;script&gt;alert(1)" in text
 
 
 def test_nothing_is_fetched_or_run(directory: Path) -> None:
