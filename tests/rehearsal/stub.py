@@ -39,6 +39,20 @@ class Stub:
         finally:
             self.held -= 1
 
+    async def bidirectional(self, request: web.Request) -> web.WebSocketResponse:
+        """Echoes binary frames; ``bye`` ends well, ``fail`` ends badly."""
+        socket = web.WebSocketResponse()
+        await socket.prepare(request)
+        await socket.send_str("hello")
+        async for message in socket:
+            if message.data == b"bye":
+                await socket.close()
+            elif message.data == b"fail":
+                await socket.close(code=1011)
+            else:
+                await socket.send_bytes(b"echo:" + message.data)
+        return socket
+
     async def _answer(self, request: web.Request, asked: dict, depth: int) -> web.StreamResponse:
         if asked.get("exit"):
             os._exit(3)
@@ -68,6 +82,7 @@ async def main() -> None:
     app = web.Application()
     app.router.add_get("/ping", stub.ping)
     app.router.add_post("/invocations", stub.invocations)
+    app.router.add_get("/invocations-bidirectional-stream", stub.bidirectional)
     runner = web.AppRunner(app, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", int(os.environ["SAGEMAKER_BIND_TO_PORT"])).start()
