@@ -19,10 +19,12 @@ TARGET_ENDPOINT = --endpoint $(ENDPOINT) --variant $(VARIANT)
 ifdef AWS
 IN_ENV    :=
 REHEARSED :=
+DEPLOYED  :=
 QMAX_ARGS :=
 else
 IN_ENV    = eval "$$($(PY) -m rehearsal env)" &&
 REHEARSED = rehearsal-up
+DEPLOYED  = rehearsal-bare
 QMAX_ARGS = $(REHEARSAL_LADDER)
 endif
 
@@ -91,16 +93,16 @@ plan-article: setup ## Plan from the published measurements
 ##@ Deploy and guard
 
 .PHONY: deploy apply-plan destroy tf-plan tf-test drift validate validate-load thaw
-deploy: setup $(REHEARSED) ## Foundation, image, weights, endpoint
+deploy: setup $(DEPLOYED) ## Foundation, image, weights, endpoint
 	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) $(ARGS)
 
-apply-plan: setup $(REHEARSED) ## Create autoscaling from the plan
+apply-plan: setup $(DEPLOYED) ## Create autoscaling from the plan
 	$(IN_ENV) $(PY) -m scripts.apply_plan $(TARGET_ENDPOINT) $(ARGS)
 
-destroy: setup $(REHEARSED) ## Take it down (ALL=1 removes the weight cache and the registry too)
+destroy: setup $(DEPLOYED) ## Take it down (ALL=1 removes the weight cache and the registry too)
 	$(IN_ENV) $(PY) -m scripts.destroy $(TARGET_ENDPOINT) $(if $(ALL),--all) $(ARGS)
 
-tf-plan: setup $(REHEARSED) ## Terraform plan as it would be applied
+tf-plan: setup $(DEPLOYED) ## Terraform plan as it would be applied
 	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) --plan-only $(ARGS)
 
 tf-test: setup ## Terraform's own tests, offline
@@ -120,9 +122,13 @@ thaw: setup $(REHEARSED) ## Put back what an interrupted run left frozen
 
 ##@ Rehearse without AWS
 
-.PHONY: rehearsal-up rehearsal-down rehearse-article simulate-article report demo
+.PHONY: rehearsal-up rehearsal-bare rehearsal-down rehearse-article simulate-article report demo
 rehearsal-up: setup
 	@$(PY) -m rehearsal up --seed
+
+# Terraform creates the endpoint itself, so nothing is seeded.
+rehearsal-bare: setup
+	@$(PY) -m rehearsal up
 
 rehearsal-down: setup ## Stop the rehearsal
 	$(PY) -m rehearsal down

@@ -24,6 +24,7 @@ import boto3
 import pytest
 
 from .conftest import MODULE, REPOSITORY, Workdir, said
+from .operator import allowed, of_provider_log
 
 pytestmark = [pytest.mark.terraform, pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -102,7 +103,9 @@ def account(make_workdir: Callable[..., Workdir], tmp_path_factory: pytest.TempP
     try:
         pairs = re.findall(r"^export (\w+)=(\S+)$", rehearsal("env"), re.MULTILINE)
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
-            found = Account(make_workdir("applied", **dict(pairs)), dict(FOUNDATION))
+            log = str(tmp_path_factory.mktemp("provider-log") / "provider.log")
+            environment = dict(pairs) | {"TF_LOG_PROVIDER": "DEBUG", "TF_LOG_PATH": log}
+            found = Account(make_workdir("applied", **environment), dict(FOUNDATION))
             found.foundation = pool.submit(found.apply_foundation)
             yield found
     finally:
@@ -138,6 +141,20 @@ def test_examples_plan(own_tests: Workdir, name: str) -> None:
     result = own_tests("test", "-no-color", "-filter=tests/examples.tftest.hcl", values)
     assert result.returncode == 0, said(result)[-3000:]
     assert "1 passed, 0 failed" in result.stdout
+
+
+def test_the_planners_own_files_pass_the_gate(own_tests: Workdir, tmp_path: Path) -> None:
+    """The published measurements are of the image, type and environment that this run deploys."""
+    article = REPOSITORY / "examples" / "article"
+    command = [
+        sys.executable, "-m", "planner", "plan", "--qmax", str(article / "qmax.json"),
+        "--ttotal", str(article / "ttotal.json"), "--peak-rps", "100", "--trough-rps", "10", "--out", str(tmp_path),
+    ]  # fmt: skip
+    subprocess.run(command, cwd=REPOSITORY, capture_output=True, check=True)
+    result = own_tests(
+        "test", "-no-color", "-filter=tests/examples.tftest.hcl", f"-var-file={tmp_path / 'plan.auto.tfvars'}"
+    )
+    assert "1 passed, 0 failed" in result.stdout, said(result)[-3000:]
 
 
 def test_foundation_first(account: Account) -> None:
@@ -286,6 +303,12 @@ def test_destroy_needs_no_plan_file_and_leaves_nothing(account: Account) -> None
     assert result.returncode == 0, said(result)[-3000:]
     assert account.workdir("state", "list").stdout.strip() == ""
     assert left(account) == []
+
+
+def test_the_operator_policy_allows_every_call(account: Account) -> None:
+    found = of_provider_log(Path(account.workdir.environment["TF_LOG_PATH"]).read_text(encoding="utf-8"))
+    assert {"sagemaker:UpdateEndpoint", "application-autoscaling:DeregisterScalableTarget"} <= found
+    assert found - allowed() == set()
 
 
 def left(account: Account) -> list[str]:
