@@ -17,7 +17,7 @@ from planner.decision import Ask
 from planner.errors import ExitCode, UsageError
 from planner.markdown import markdown
 from planner.measured import Measured, bad_number, measured, refuse
-from planner.pick import load_all, open_loops, pair
+from planner.pick import current, load_all, open_loops, pair
 from planner.planning import CEILING_S, make_plan
 from planner.terminal import terminal
 from planner.tfvars import tfvars
@@ -153,14 +153,14 @@ def write(plan: Plan, out: Path, tfvars_path: Path | None) -> list[Path]:
 def _found(
     directory: Path, args: argparse.Namespace, qmaxes: Sequence[Qmax], ttotals: Sequence[Ttotal]
 ) -> tuple[Sequence[Qmax], Sequence[Ttotal]]:
-    if args.assume_t_total_s is not None:
-        from planner.pick import current
-
-        return [artifact for _, artifact in current(directory, Qmax, args.model)][:1] or _no_qmax(
-            directory, args.model
-        ), []
-    return pair(directory, args.model, qmaxes, ttotals, allow_mismatch=args.allow_config_mismatch)
-
-
-def _no_qmax(directory: Path, model: str) -> list[Qmax]:
-    raise UsageError(f"{directory}: no qmax-{model}-*.json", "`make qmax` measures one, or name a file with --qmax")
+    if args.assume_t_total_s is None:
+        qmaxes, ttotals, names = pair(directory, args.model, qmaxes, ttotals, allow_mismatch=args.allow_config_mismatch)
+        print(f"planning from {names[0]} and {names[1]}", file=sys.stderr)
+        return qmaxes, ttotals
+    found = current(directory, Qmax, args.model)
+    if not found:
+        raise UsageError(
+            f"{directory}: no qmax-{args.model}-*.json", "`make qmax` measures one, or name it with --qmax"
+        )
+    print(f"planning from {found[0][0]}", file=sys.stderr)
+    return [found[0][1]], []

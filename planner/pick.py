@@ -24,8 +24,8 @@ def current(directory: Path, kind: type[A], model: str) -> list[tuple[Path, A]]:
 
 def pair(
     directory: Path, model: str, qmaxes: Sequence[Qmax], ttotals: Sequence[Ttotal], *, allow_mismatch: bool = False
-) -> tuple[Sequence[Qmax], Sequence[Ttotal]]:
-    """Fill in whichever of the two was not named, so that both describe the same deployment."""
+) -> tuple[Sequence[Qmax], Sequence[Ttotal], tuple[str, str]]:
+    """Fill in whichever of the two was not named, so that both describe the same deployment; says which files."""
     qmax_files = [] if qmaxes else current(directory, Qmax, model)
     ttotal_files = [] if ttotals else current(directory, Ttotal, model)
     if not qmaxes and not qmax_files:
@@ -38,7 +38,7 @@ def pair(
     right = [(str(path), artifact) for path, artifact in ttotal_files] or [("--ttotal", ttotals[0])]
     pairs = [(q, t) for q in left for t in right if _agree(q[1], t[1])]
     if not pairs and allow_mismatch:
-        return qmaxes or [left[0][1]], ttotals or [right[0][1]]
+        return qmaxes or [left[0][1]], ttotals or [right[0][1]], (left[0][0], right[0][0])
     if not pairs:
         raise UsageError(
             f"no qmax and ttotal of {model} describe the same deployment:{_listed(left[0], right[0])}",
@@ -49,7 +49,7 @@ def pair(
         options = "".join(f"\n  - --qmax {q[0]} --ttotal {t[0]}" for q, t in pairs)
         raise UsageError(f"several pairs of {model} agree and none is the newest of both:{options}", "name one of them")
     q, t = newest if newest in pairs else pairs[0]
-    return qmaxes or [q[1]], ttotals or [t[1]]
+    return qmaxes or [q[1]], ttotals or [t[1]], (q[0], t[0])
 
 
 def open_loops(directory: Path, model: str, qmax: Qmax) -> list[OpenLoop]:

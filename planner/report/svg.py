@@ -10,7 +10,7 @@ from itertools import pairwise
 
 MARGIN_LEFT, MARGIN_RIGHT, MARGIN_TOP, MARGIN_BOTTOM = 62, 14, 26, 44
 FILLS = 8
-CHAR_PX = 6.6
+CHAR_PX = 7.2
 """Average width of a character at the chart's font size, for placing labels side by side."""
 
 

@@ -90,10 +90,18 @@ def test_quoted_escapes() -> None:
     assert quoted('a"b\\c\n${d}%{e}') == '"a\\"b\\\\c\\n$${d}%%{e}"'
 
 
-def test_finds_the_newest_pair(files: Path, tmp_path: Path) -> None:
+def test_finds_the_newest_pair_and_says_which(files: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     out = tmp_path / "out"
     assert main(["plan", "--model", "kokoro-82m", "--artifacts", str(files), *TRAFFIC, "--out", str(out)]) == 0
     assert (out / "plan-kokoro-82m.json").exists()
+    assert f"planning from {files}/qmax-kokoro-82m-response-stream" in capsys.readouterr().err
+
+
+def test_finds_the_newest_ladder_when_t_total_is_assumed(files: Path, tmp_path: Path) -> None:
+    flags = ["--model", "kokoro-82m", "--artifacts", str(files), "--assume-t-total-s", "90", *TRAFFIC]
+    assert main(["plan", *flags, "--out", str(tmp_path / "out")]) == 0
+    with pytest.raises(UsageError, match="no qmax-other"):
+        main(["plan", "--model", "other", *flags[2:], "--out", str(tmp_path / "out")])
 
 
 def test_files_kept_aside_are_not_candidates(files: Path) -> None:
