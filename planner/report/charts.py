@@ -23,28 +23,30 @@ Drawing = Callable[[int, str], str]
 
 def ladder(qmax: Qmax) -> list[Drawing]:
     """First-byte quantiles and throughput against concurrency."""
-    rungs = [rung for rung in qmax.ladder if usable(rung) and rung.ttfab_ms is not None]
-    void = [r for r in qmax.ladder if r.verdict == "invalid" and r.ttfab_ms is not None]
+    whole = qmax.method.slo_metric == "latency"
+    what = "Whole response" if whole else "Time to first byte"
+    judged = [(r, q) for r in qmax.ladder if (q := r.latency_ms if whole else r.ttfab_ms) is not None]
+    valid = [(r, q) for r, q in judged if usable(r)]
     lines = []
     for style, (name, label) in enumerate((("p50", "p50"), ("p95", "p95"), ("p99", "p99")), 1):
-        points = [(float(r.concurrency), value) for r in rungs if (value := getattr(r.ttfab_ms, name)) is not None]
+        points = [(float(r.concurrency), value) for r, q in valid if (value := getattr(q, name)) is not None]
         if points:
             lines.append(Line(label, sorted(points), style))
     slo = qmax.method.slo_ms
     rules = [Rule(f"SLO {slo:,.0f} ms", y=slo)]
     if qmax.q_max is not None:
         rules.append(Rule(f"Q_max {qmax.q_max}", x=float(qmax.q_max)))
-    words = "; ".join(f"{r.concurrency} in flight: p95 {r.ttfab_ms.p95:,.0f} ms" for r in rungs if r.ttfab_ms)
+    words = "; ".join(f"{r.concurrency} in flight: p95 {q.p95:,.0f} ms" for r, q in valid)
     first = Chart(
-        "Time to first byte against concurrency",
+        f"{what} against concurrency",
         f"{words}. SLO {slo:,.0f} ms.",
         "requests in flight",
-        "first byte, ms",
+        f"{what.lower()}, ms",
         lines,
         rules,
-        crosses=[(float(r.concurrency), r.ttfab_ms.p95) for r in void if r.ttfab_ms],
+        crosses=[(float(r.concurrency), q.p95) for r, q in judged if r.verdict == "invalid"],
     )
-    throughput = sorted((float(r.concurrency), r.achieved_rps or 0.0) for r in rungs)
+    throughput = sorted((float(r.concurrency), r.achieved_rps or 0.0) for r, _ in valid)
     second = Chart(
         "Throughput against concurrency",
         "; ".join(f"{x:.0f} in flight: {y:.1f} a second" for x, y in throughput) + ".",

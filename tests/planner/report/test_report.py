@@ -317,3 +317,18 @@ def test_in_a_browser(directory: Path, tmp_path: Path, width: int) -> None:
     assert seen["widest"] <= width
     assert seen["fetched"] == 0
     assert "CONSOLE" not in done.stderr
+
+
+def test_whole_responses_are_charted_when_they_are_judged(directory: Path) -> None:
+    path = next(directory.glob("qmax-*.json"))
+    edited(path, path, **{"method.slo_metric": "latency"})
+    text = report_of(directory)
+    assert "Whole response against concurrency" in text
+    assert "50 in flight: p95 2,808 ms" in text
+
+
+def test_void_rung_is_a_cross(directory: Path) -> None:
+    path = next(directory.glob("qmax-*.json"))
+    assert 'class="cross"' not in report_of(directory)
+    edited(path, path, **{"ladder.3.verdict": "invalid"})
+    assert report_of(directory).count('class="cross"') == 2, "once a width"
