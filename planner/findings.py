@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from planner import rule
 from planner.artifacts.plan import Finding, FindingVerdict, StageEffect
 from planner.cost import Cost
 from planner.decision import Decision
@@ -95,9 +96,10 @@ def scale_in_safety(case: Case) -> Finding:
             "a surge ratio of 1 puts scale-out and scale-in at the same threshold: the fleet would flap",
             "plan for a surge ratio above 1",
         )
+    ratio = rule.threshold_ratio(case.decision.ask.surge_ratio)
     need = math.ceil(round(1 / (1 - trigger.load_min_rps / trigger.load_max_rps), 9))
     detail = (
-        f"min_instances {d.min_instances}, and the threshold ratio {trigger.c_max / trigger.c_min:.2f} asks for "
+        f"min_instances {d.min_instances}, and the threshold ratio {ratio:.2f} asks for "
         f"{d.min_safe_instances}; by load, the rest of a fleet stays under the trigger when one leaves from "
         f"{need} instances on"
     )

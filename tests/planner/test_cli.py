@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -16,9 +17,11 @@ from planner.__main__ import main
 from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import Qmax
 from planner.errors import UsageError
+from planner.measured import Measured
 from planner.pick import current
+from planner.terminal import terminal
 from planner.tfvars import quoted, tfvars
-from tests.planner.conftest import ARTICLE, edited
+from tests.planner.conftest import ARTICLE, edited, plan_of
 
 FLAGS = ["--qmax", str(ARTICLE / "qmax.json"), "--ttotal", str(ARTICLE / "ttotal.json")]
 TRAFFIC = ["--peak-rps", "5000", "--trough-rps", "10"]
@@ -48,6 +51,13 @@ def test_screen(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch:
     assert screen.index("surge_survival") < screen.index("c_scale_max  ")
     for word in ("37.5 requests", "2.934 s", "97.4%", "960 s", "(1 - h) Q_max", "65.4 ms", "66.1 ms", "> headroom"):
         assert word in screen
+
+
+def test_colour_only_adds_to_the_same_text(article: Measured) -> None:
+    plan = plan_of(article)
+    plain, painted = terminal(plan), terminal(plan, colour=True)
+    assert painted != plain
+    assert re.sub(r"\x1b\[[0-9;]*m", "", painted) == plain
 
 
 def test_json_is_all_that_stdout_holds(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
