@@ -5,7 +5,7 @@ from __future__ import annotations
 import atexit
 from contextlib import ExitStack
 from types import TracebackType
-from typing import Self
+from typing import ClassVar, Self
 
 from planner.errors import HeadroomError, Interrupted, report
 from scripts.aws.endpoint import LiveEndpoint
@@ -16,17 +16,21 @@ from scripts.aws.signals import Signals
 class Hold:
     """Begins when it is made; ``with`` ends it. A program that exits without ending it still restores."""
 
+    current: ClassVar[Hold | None] = None
+    """This process's."""
+
     def __init__(self, live: LiveEndpoint, *, run_id: str, force: bool, ttl_s: float, freeze: bool = True) -> None:
         self._stack = ExitStack()
         self._ended = False
         self._signals: Signals | None = None
         self.live = live
-        atexit.register(self._last_resort)
         if freeze:
             held = frozen(live, run_id=run_id, pin_instances=1, force=force, ttl_s=ttl_s)
             self.live = self._stack.enter_context(held).live
         else:
             self._signals = self._stack.enter_context(Signals())
+        Hold.current = self
+        atexit.register(self._last_resort)
 
     def __enter__(self) -> Self:
         self._ended = True
@@ -43,12 +47,15 @@ class Hold:
             ) from None
         return swallowed
 
-    def _last_resort(self) -> None:
-        """The interpreter exits and nobody ended the hold."""
-        if self._ended:
-            return
-        try:
+    def interrupt(self) -> None:
+        """End it as Ctrl-C does; raises Interrupted once everything is restored."""
+        if not self._ended:
             with self:
                 raise KeyboardInterrupt
+
+    def _last_resort(self) -> None:
+        """The interpreter exits and nobody ended the hold."""
+        try:
+            self.interrupt()
         except HeadroomError as error:
             report(error)

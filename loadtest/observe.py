@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
@@ -13,8 +14,9 @@ from scripts.aws.endpoint import LiveEndpoint, read_counts
 PERIOD_S = 10
 """High-resolution data of this period can be read for three hours."""
 MINUTE_S = 60
-PUBLISHED_LATE_S = 15.0
-"""A period is complete in CloudWatch this long after it ended."""
+PUBLISHED_LATE_S = 20.0
+"""A period that is not in CloudWatch this long after it ended will not come."""
+ASK_EVERY_S = 2.0
 MICROSECONDS = 1e-3
 """AWS publishes latencies in microseconds; artifacts hold ms."""
 
@@ -79,9 +81,17 @@ def reader(endpoint: str, variant: str) -> Read:
     return read
 
 
-def published_after(end: datetime) -> timedelta:
-    """How long to wait before asking."""
-    return max(timedelta(0), end + timedelta(seconds=PUBLISHED_LATE_S) - datetime.now(UTC))
+def wait_published(read: Read, start: datetime, end: datetime) -> None:
+    """Until every whole period of the window is there, or late beyond hope."""
+    inside = whole_periods(start, end, PERIOD_S)
+    if inside is None:
+        return
+    expected = (inside[1] - inside[0]).total_seconds() / PERIOD_S
+    while datetime.now(UTC) < end + timedelta(seconds=PUBLISHED_LATE_S):
+        found = read("ConcurrentRequestsPerModel", "Maximum", PERIOD_S, *inside)
+        if len([at for at, _ in found if inside[0] <= at < inside[1]]) >= expected:
+            return
+        time.sleep(ASK_EVERY_S)
 
 
 def change(live: LiveEndpoint) -> str | None:

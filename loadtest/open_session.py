@@ -101,7 +101,8 @@ class OpenSession:
         if lost and not self._voids:
             self._voids.append(f"load worker lost: {', '.join(sorted(lost))}")
         since_s = (self._clock.now_ns() - self._order.start_utc_ns) / 1e9
-        if 0 <= since_s < 1 and not self._voids and (absent := self._inbox.idle(set(self._order.shares))):
+        starting = 0 <= since_s < 1 < self._surge.lasts_s / 3
+        if starting and not self._voids and (absent := self._inbox.idle(set(self._order.shares))):
             self._voids.append(f"load worker did not start: {', '.join(sorted(absent))}")
         self._show(since_s)
         over = since_s > self._surge.lasts_s
@@ -151,10 +152,9 @@ class OpenSession:
         sent_by = len(self._order.shares)
         found = rates.measure(self._surge, rows, self._order.start_utc_ns, sent_by, self._voids)
         self._screen.show("waiting for CloudWatch")
-        # time.sleep is gevent's here; only the last window may still be unpublished.
-        time.sleep(observe.published_after(utc(max(each.window.end_ns for each in found))).total_seconds())
         read = observe.reader(self._hold.live.name, self._hold.live.variant)
         try:
+            observe.wait_published(read, utc(found[-1].window.start_ns), utc(found[-1].window.end_ns))
             found = [rates.joined(each, read) for each in found]
         except AwsError as error:
             self._screen.line(f"CloudWatch not read: {error.message}")

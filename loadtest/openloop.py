@@ -55,7 +55,9 @@ class Pacer:
         """Connect before the first request is due, all at once: a TLS handshake takes its time."""
         assert self._agent.dialler is not None
         transports = [self._agent.dialler.transport() for _ in range(connections)]
-        gevent.joinall([gevent.spawn(transport.open) for transport in transports], timeout=WARM_LIMIT_S)
+        opening = [gevent.spawn(transport.open) for transport in transports]
+        gevent.joinall(opening, timeout=WARM_LIMIT_S)
+        gevent.killall(opening)
         self._idle.extend(transports)
 
     def run(self, schedule: Schedule, started_ns: int) -> None:

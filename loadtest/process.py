@@ -13,6 +13,7 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from loadtest.agent import JOB, STATUS, Agent
+from loadtest.hold import Hold
 from loadtest.job import Job
 from planner.errors import ExitCode, HeadroomError, report
 
@@ -117,4 +118,10 @@ def run_locust(locustfile: str, arguments: list[str]) -> int:
     except SystemExit as ended_with:
         code = ended_with.code
         return code if isinstance(code, int) else int(ExitCode.DONE if code is None else ExitCode.BUG)
+    except KeyboardInterrupt:
+        # Ctrl-C between two of Locust's own waits.
+        stop_children()
+        if Hold.current is not None:
+            ended(Hold.current.interrupt)
+        return int(ExitCode.INTERRUPTED)
     return int(ExitCode.DONE)

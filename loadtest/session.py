@@ -107,9 +107,9 @@ class Session:
     def _join(self, rung: Rung) -> Rung:
         if rung.window_start is None or rung.window_end is None:
             return rung
-        gevent.sleep(observe.published_after(rung.window_end).total_seconds())
         read = observe.reader(self._live.name, self._live.variant)
         try:
+            observe.wait_published(read, rung.window_start, rung.window_end)
             return observe.joined(rung, observe.view(read, rung.window_start, rung.window_end))
         except AwsError as error:
             return rung.model_copy(update={"reasons": [*rung.reasons, f"CloudWatch not read: {error.message}"]})
