@@ -21,15 +21,19 @@ IN_ENV    :=
 REHEARSED :=
 DEPLOYED  :=
 QMAX_ARGS :=
+TTOTAL_ARGS :=
 else
 IN_ENV    = eval "$$($(PY) -m rehearsal env)" &&
 REHEARSED = rehearsal-up
 DEPLOYED  = rehearsal-bare
 QMAX_ARGS = $(REHEARSAL_LADDER)
+TTOTAL_ARGS = $(REHEARSAL_PROBE)
 endif
 
 # Short enough for a CPU; the published method (240 s hold, 60 s window) is the default everywhere else.
 REHEARSAL_LADDER ?= --rungs 1,2,4,8 --hold-s 48 --measure-window-s 45 --idle-s 2
+# N and N/2 are rungs of that ladder.
+REHEARSAL_PROBE  ?= --probe-concurrency 4
 PEAK   ?= --peak-rps 10 --trough-rps 1
 
 .PHONY: help
@@ -82,7 +86,7 @@ qmax: setup $(REHEARSED) ## Measure Q_max of one instance
 	$(IN_ENV) $(PY) -m loadtest.ladder $(TARGET_ENDPOINT) --model $(MODEL) --slo-ms $(SLO_MS) --out $(OUT) $(QMAX_ARGS) $(ARGS)
 
 ttotal: setup $(REHEARSED) ## Measure T_total by stage
-	$(IN_ENV) $(PY) -m scripts.ttotal $(TARGET_ENDPOINT) --model $(MODEL) --out $(OUT) $(ARGS)
+	$(IN_ENV) $(PY) -m scripts.ttotal $(TARGET_ENDPOINT) --model $(MODEL) --out $(OUT) $(TTOTAL_ARGS) $(ARGS)
 
 plan: setup ## Compute the plan from the newest measurements
 	$(PY) -m planner plan --model $(MODEL) --artifacts $(OUT) --slo-ms $(SLO_MS) $(PEAK) --out $(OUT) --tfvars terraform/plan.auto.tfvars $(ARGS)
