@@ -10,6 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
+import threading
 import time
 import urllib.error
 import urllib.request
@@ -184,12 +185,18 @@ def _launch(settings: Settings, state: StateDir) -> Running:
 
 
 def _serve_here(settings: Settings, state: StateDir, seed: Any) -> int:
-    if seed:
-        raise UsageError("--seed needs a second process with --foreground", "run up --seed again in another terminal")
     from rehearsal.serve import run
 
+    if seed:
+        threading.Thread(target=_seed_when_ready, args=(state, seed), daemon=True).start()
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(name)s %(message)s")
     return run(settings, state)
+
+
+def _seed_when_ready(state: StateDir, seed: Any) -> None:
+    running = state.wait_running(READY_WITHIN_S, lambda: True)
+    if running:
+        _seed(running, seed)
 
 
 def _already_up(state: StateDir) -> Running | None:
@@ -201,7 +208,8 @@ def _already_up(state: StateDir) -> Running | None:
 def _seed(running: Running, seed: Any) -> None:
     from rehearsal.seed import create
 
-    create(running.url, running.region, seed, _progress())
+    if not create(running.url, running.region, seed, _progress()):
+        _say(f"{seed.endpoint} was there already: its model, variant and environment stay as they are")
     _say(f"{seed.endpoint} is in service")
 
 

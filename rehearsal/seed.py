@@ -37,20 +37,22 @@ class Seed:
     repository: str = "rehearsal"
 
 
-def create(url: str, region: str, seed: Seed, progress: Callable[[str], None]) -> None:
-    """Create what is missing and wait until the endpoint is in service."""
+def create(url: str, region: str, seed: Seed, progress: Callable[[str], None]) -> bool:
+    """Wait until the endpoint is in service; False when it was there already, in whatever shape."""
     session: Any = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=region)
 
     def client(name: str) -> Any:
         return session.client(name, endpoint_url=url, config=Config(retries={"mode": "standard"}))
 
     sagemaker = client("sagemaker")
-    if not _exists(lambda: sagemaker.describe_endpoint(EndpointName=seed.endpoint)):
+    missing = not _exists(lambda: sagemaker.describe_endpoint(EndpointName=seed.endpoint))
+    if missing:
         image = seed.image.push(client("ecr"), seed.repository)
         role = _role(client("iam"), f"{seed.endpoint}-execution")
         _log_group(client("logs"), log_group(seed.endpoint))
         _endpoint(sagemaker, seed, image, role)
     _wait(sagemaker, seed.endpoint, progress)
+    return missing
 
 
 def _role(iam: Any, name: str) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Iterable
 
 from rehearsal.cloudwatch.store import Datapoint, MetricStore, metric_id
 from rehearsal.faults import Faults
+from rehearsal.fleet import gpu
 from rehearsal.fleet.instance import Instance
 from rehearsal.fleet.load import Window
 from rehearsal.fleet.usage import Usage
@@ -40,6 +41,7 @@ class Publisher:
         self._record = record
         self._faults = faults
         self._usage: dict[str, Usage] = {}
+        self._gpu: dict[str, float] = {}
         self._minute: dict[tuple[str, str, str], Counter[float]] = defaultdict(Counter)
         self._units: dict[str, str] = {}
 
@@ -56,6 +58,7 @@ class Publisher:
                 self.publish_concurrency(concurrency_due - CONCURRENCY_PERIOD_S)
                 concurrency_due = _next(now, CONCURRENCY_PERIOD_S)
             if now >= minute_due:
+                self._gpu = await gpu.read()
                 self.publish_minute(minute_due - MINUTE_S)
                 minute_due = _next(now, MINUTE_S)
 
@@ -88,7 +91,7 @@ class Publisher:
         if instance.container is None or not instance.serving:
             return
         usage = self._usage.setdefault(instance.id, Usage())
-        for name, value in usage.read(instance.container.pid).items():
+        for name, value in {**usage.read(instance.container.pid), **self._gpu}.items():
             self._put(HOSTS, name, fleet.endpoint, fleet.variant, Datapoint.of(start_s, {value: 1.0}, unit="Percent"))
 
     def _put(self, namespace: str, name: str, endpoint: str, variant: str, point: Datapoint) -> None:

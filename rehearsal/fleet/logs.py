@@ -11,6 +11,9 @@ from rehearsal.cloudwatch.metric_filters import MetricFilters
 from rehearsal.faults import Faults
 from rehearsal.settings import ACCOUNT
 
+KEPT_LINES = 50_000
+"""A stream."""
+
 
 def log_group(endpoint: str) -> str:
     """Where SageMaker writes an endpoint's logs."""
@@ -42,3 +45,4 @@ class LogSink:
         if stream not in backend.groups[group].streams:
             backend.create_log_stream(group, stream)
         backend.put_log_events(group, stream, [event])
+        del backend.groups[group].streams[stream].events[:-KEPT_LINES]

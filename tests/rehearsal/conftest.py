@@ -18,7 +18,7 @@ import pytest
 from botocore.config import Config
 
 STUB = f"{sys.executable} {Path(__file__).with_name('stub.py')}"
-QUICK = "provisioning=0.2,container_start=0,health_check=0,routing=0"
+QUICK = ("--stages", "provisioning=0.8,container_start=0,health_check=0,routing=0", "--time-scale", "4")
 ENDPOINT, VARIANT = "speech", "primary"
 
 
@@ -52,7 +52,7 @@ class Up:
         return Command(done.returncode, done.stdout, done.stderr)
 
     def start(self, *arguments: str) -> Up:
-        done = self.run("up", "--command", STUB, "--endpoint", ENDPOINT, "--stages", QUICK, *arguments)
+        done = self.run("up", "--command", STUB, "--endpoint", ENDPOINT, *QUICK, *arguments)
         assert done.code == 0, done.err
         self.url = done.out.strip()
         return self

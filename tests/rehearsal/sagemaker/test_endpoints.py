@@ -351,8 +351,10 @@ def test_logs_of_an_instance_carry_its_stages(seeded: Up) -> None:
     [instance] = seeded.instances()
     logs = seeded.client("logs")
     group = f"/aws/sagemaker/Endpoints/{ENDPOINT}"
-    [stream] = logs.describe_log_streams(logGroupName=group)["logStreams"]
-    assert stream["logStreamName"] == f"{VARIANT}/{instance['id']}"
+    [stream] = logs.describe_log_streams(logGroupName=group, logStreamNamePrefix=f"{VARIANT}/{instance['id']}")[
+        "logStreams"
+    ]
+
     events = logs.get_log_events(logGroupName=group, logStreamName=stream["logStreamName"], startFromHead=True)
     lines = [event["message"] for event in events["events"]]
     assert lines[0] == "Starting the container"
