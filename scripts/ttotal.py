@@ -70,7 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 0
     run_id = new_run_id()
     clock = Clock()
-    checks = preflight.run(live, extra_instances=1, force=args.force, clock=clock)
+    extra = max(0, 2 - live.current_instances)
+    checks = preflight.run(live, extra_instances=extra, force=args.force, clock=clock)
     preflight.require(checks)
     probe = closed_loop(
         live,
