@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EventStreamError
 
 from tests.rehearsal.conftest import ENDPOINT, VARIANT, Up, until
 
@@ -241,6 +241,30 @@ def test_a_crashed_container_starts_again(made: Made) -> None:
     until(lambda: [each["state"] for each in made.up.instances(name)] == ["InService"])
     assert made.counts(name) == (1, 1)
     assert made.describe(name)["EndpointStatus"] == "InService"
+
+
+def test_a_crash_under_load_takes_what_it_holds_and_no_more(made: Made) -> None:
+    name = made.endpoint(made.config(count=2))
+    made.settled(name)
+    runtime = made.up.client("sagemaker-runtime")
+    made.up.fault("crash", in_flight=2)
+    playing = [
+        runtime.invoke_endpoint_with_response_stream(EndpointName=name, Body=b'{"pieces": 15, "gap_s": 0.1}')
+        for _ in range(2)
+    ]
+    with pytest.raises(ClientError, match="ModelError"):
+        runtime.invoke_endpoint_with_response_stream(EndpointName=name, Body=b"{}")
+    ends = [_ends_well(answer) for answer in playing]
+    assert sorted(ends) == [False, True]
+    assert runtime.invoke_endpoint(EndpointName=name, Body=b"{}")["Body"].read()
+
+
+def _ends_well(answer: Any) -> bool:
+    try:
+        list(answer["Body"])
+    except EventStreamError:
+        return False
+    return True
 
 
 def test_deletion_is_complete(made: Made) -> None:
