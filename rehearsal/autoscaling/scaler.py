@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from rehearsal.autoscaling import capacity
-from rehearsal.autoscaling.registry import Policy, Registry, Scheduled, Target, activity
+from rehearsal.autoscaling.entities import Policy, Scheduled, Target, activity
+from rehearsal.autoscaling.registry import Registry
 from rehearsal.aws.service import ApiError, Params
 from rehearsal.cloudwatch.alarms import Evaluator, Firing, note_action
 from rehearsal.fleet.variant import Fleet
@@ -101,11 +102,13 @@ class Scaler:
         return capacity.by_steps(base, breach, policy.body["StepScalingPolicyConfiguration"])
 
     def _enforce_bounds(self) -> None:
-        """New bounds pull a count that lies outside back in."""
-        while self._registry.bounds_changed:
-            target = self._registry.bounds_changed.pop(0)
+        """New bounds pull a count that lies outside back in, once the endpoint can be changed."""
+        changed, self._registry.bounds_changed = self._registry.bounds_changed, []
+        for target in changed:
             found = self._live(target)
             if found is None:
+                if target.endpoint in self._endpoints.all:
+                    self._registry.bounds_changed.append(target)
                 continue
             desired = found[1].desired
             if desired < target.low and not target.suspended["DynamicScalingOutSuspended"]:

@@ -300,3 +300,21 @@ def test_a_scheduled_action_moves_the_bounds(bench: Bench) -> None:
     assert bench.fleet.asked == [3]
     [target] = bench.api["DescribeScalableTargets"](TARGET)["ScalableTargets"]
     assert (target["MinCapacity"], target["MaxCapacity"]) == (3, 6)
+
+
+def test_new_bounds_wait_for_an_update_to_end(bench: Bench) -> None:
+    bench.fleet.endpoint.status = "Updating"
+    bench.register(3, 5)
+    bench.scaler.step()
+    assert bench.fleet.asked == []
+    bench.fleet.settle()
+    bench.scaler.step()
+    assert bench.fleet.asked == [3]
+
+
+def test_suspended_bounds_are_not_enforced(bench: Bench) -> None:
+    bench.register(1, 5)
+    bench.suspend(DynamicScalingOutSuspended=True, DynamicScalingInSuspended=True)
+    bench.register(3, 5)
+    bench.scaler.step()
+    assert bench.fleet.asked == []
