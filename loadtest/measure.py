@@ -81,7 +81,7 @@ class WindowFacts:
 
     @property
     def failed(self) -> int:
-        """Neither answered nor turned away, or still out long after the SLO."""
+        """Neither answered nor turned away, or out for twice as long as the SLO and as anything that came back."""
         return len(self.ended) - len(self.ok) - self.refused + self.stalled
 
 
@@ -90,7 +90,9 @@ def window_facts(records: Sequence[RequestRecord], window: Window, slo_ms: float
     ended = sorted(
         (r for r in records if window.holds(r.done_ns) and r.outcome != "cancelled"), key=lambda r: r.done_ns
     )
-    oldest_ns = window.end_ns - int(2 * slo_ms * 1e6)
+    # A slow rung has old requests out when its window closes; a stalled one is older than anything that came back.
+    longest_ns = max((r.done_ns - r.sent_ns for r in ended), default=window.end_ns)
+    oldest_ns = window.end_ns - 2 * max(int(slo_ms * 1e6), longest_ns)
     stalled = sum(r.sent_ns < oldest_ns and r.done_ns >= window.end_ns for r in records)
     return WindowFacts(ended, [r for r in ended if r.outcome == "ok"], stalled, in_flight_mean(records, window))
 

@@ -53,6 +53,7 @@ def lead(environment: Environment, create: Callable[[], Lead]) -> Lead:
     logging.getLogger("locust.stats_logger").setLevel(logging.ERROR)
     # A signal is answered in one sentence; gevent would print its traceback first.
     gevent.get_hub().NOT_ERROR += (KeyboardInterrupt,)
+    logging.getLogger("locust.runners").addFilter(_not_an_interrupt)
     runner: Any = environment.runner
     ready: list[Lead] = []
 
@@ -83,6 +84,10 @@ def lead(environment: Environment, create: Callable[[], Lead]) -> Lead:
 
     environment.events.quitting.add_listener(on_quitting)
     return found
+
+
+def _not_an_interrupt(line: logging.LogRecord) -> bool:
+    return not (line.exc_info and line.exc_info[0] is KeyboardInterrupt)
 
 
 def ended(finish: Callable[[], None]) -> ExitCode:

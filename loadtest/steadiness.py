@@ -16,6 +16,8 @@ from statistics import median
 
 MATERIAL = 0.10
 """Share of the window's median. Below it a change moves a p95 by less than the ladder's rungs resolve."""
+MATERIAL_FLOOR_MS = 10.0
+"""What the client itself may add before it is called the limit."""
 TREND_ALPHA = 0.01
 SHIFT_ALPHA = 0.02
 """Chance to accuse independent blocks, before MATERIAL is asked for as well."""
@@ -34,7 +36,7 @@ class Steadiness:
 
     steady: bool | None
     drift: float | None
-    """Second half's median minus the first half's, in the values' unit: the published figure."""
+    """Second half's median minus the first half's, ms: the published figure."""
     reason: str = ""
 
 
@@ -42,7 +44,7 @@ NOT_TESTED = Steadiness(None, None)
 
 
 def examine(values: Sequence[float], concurrency: int) -> Steadiness:
-    """Judge ``values`` in completion order from a loop of ``concurrency`` users."""
+    """Judge latencies in ms, in completion order, from a loop of ``concurrency`` users."""
     if len(values) < 2:
         return Steadiness(None, None)
     half = len(values) // 2
@@ -50,7 +52,7 @@ def examine(values: Sequence[float], concurrency: int) -> Steadiness:
     medians = block_medians(values, concurrency)
     if len(medians) < MIN_BLOCKS:
         return Steadiness(None, drift)
-    material = MATERIAL * median(values)
+    material = max(MATERIAL * median(values), MATERIAL_FLOOR_MS)
     return Steadiness(*_verdict(medians, material, drift))
 
 

@@ -30,7 +30,7 @@ class RungFacts:
     """Of requests that ended well; the SLO metric."""
     rejected: int = 0
     failed: int = 0
-    """Ended any other way, or stalled past twice the SLO when the window closed."""
+    """Ended any other way, or stalled when the window closed."""
     in_flight_mean: float | None = None
     steadiness: Steadiness = NOT_TESTED
     voids: Sequence[str] = ()

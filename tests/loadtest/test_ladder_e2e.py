@@ -29,7 +29,7 @@ ENDPOINT = "speech-kokoro-82m"
 QUICK_STAGES = "provisioning=0.1,container_start=0,health_check=0,routing=0"
 SERVICE = ["REPLAY_SERVICE_MEAN_MS=20", "REPLAY_SERVICE_P95_MS=21"]
 REPLAY = [*SERVICE, "REPLAY_STAGES_S=framework_init=0,weights_ready=0,warmup_done=0"]
-QUICK = ["--hold-s", "4", "--measure-window-s", "3", "--idle-s", "0.5", "--slo-ms", "150", "--force"]
+QUICK = ["--hold-s", "3.5", "--measure-window-s", "2.5", "--idle-s", "0.2", "--slo-ms", "150", "--force"]
 LOCUSTFILE = str(Path(__file__).resolve().parents[2] / "loadtest" / "ladder.py")
 
 
@@ -181,6 +181,7 @@ def test_n_is_split_exactly_over_two_processes(rehearsed: Rehearsed) -> None:
     assert rehearsed.left_behind() == []
 
 
+@pytest.mark.slow
 def test_a_master_and_two_workers_as_locust_files(rehearsed: Rehearsed) -> None:
     both = port()
     bind, connect = both[:2], both[2:]
@@ -207,8 +208,16 @@ def test_a_killed_worker_voids_its_rung(rehearsed: Rehearsed) -> None:
     assert rehearsed.left_behind() == []
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
-@pytest.mark.parametrize("moment", ["frozen", "N=1 "])
+@pytest.mark.parametrize(
+    ("number", "moment"),
+    [
+        (signal.SIGINT, "writing the journal"),
+        pytest.param(signal.SIGTERM, "frozen", marks=pytest.mark.slow),
+        pytest.param(signal.SIGINT, "frozen", marks=pytest.mark.slow),
+        (signal.SIGTERM, "N=1 "),
+        pytest.param(signal.SIGINT, "restoring", marks=pytest.mark.slow),
+    ],
+)
 def test_an_interrupted_run_restores(rehearsed: Rehearsed, number: signal.Signals, moment: str) -> None:
     process = rehearsed.start("--rungs", "1,4", *QUICK)
     wait_for(process, moment)
@@ -235,15 +244,15 @@ def test_after_kill_9_the_next_run_refuses_and_thaw_restores(rehearsed: Rehearse
 
 
 def test_an_slo_below_the_service_time(rehearsed: Rehearsed) -> None:
-    code, out, err = rehearsed.run("--rungs", "1,4", *QUICK, "--slo-ms", "5")
+    code, out, err = rehearsed.run("--rungs", "4,16", *QUICK, "--slo-ms", "5")
     assert code == 3, err
     assert "no concurrency meets" in err
     assert rehearsed.artifact().outcome == "none_meets_slo"
-    assert "N=4" not in err
+    assert "N=16" not in err
     assert "SLO of 5 ms" in out
 
 
-@pytest.mark.parametrize("fault", [["stream-error"], ["stall"]])
+@pytest.mark.parametrize("fault", [["stream-error"], pytest.param(["stall"], marks=pytest.mark.slow)])
 def test_an_endpoint_that_breaks_every_answer(rehearsed: Rehearsed, fault: list[str]) -> None:
     rehearsed.command("rehearsal", "fault", *fault)
     try:

@@ -62,10 +62,16 @@ def test_requests_belong_to_the_window_they_end_in() -> None:
     assert [record.done_ns for record in facts.ended] == [10 * S, int(19.99 * S)]
 
 
-def test_a_request_out_for_twice_the_slo_counts_as_failed() -> None:
+def test_a_request_older_than_anything_that_came_back_counts_as_failed() -> None:
     records = [request(11, 12), request(13.9, 60), request(14.1, 60), request(1, 30, outcome="cancelled")]
     facts = window_facts(records, WINDOW, 3000)
     assert (facts.stalled, facts.failed) == (2, 2)
+
+
+def test_a_rung_far_beyond_the_slo_is_slow_and_not_stalled() -> None:
+    records = [request(10 + i * 0.1, 15 + i * 0.1) for i in range(100)]
+    facts = window_facts(records, WINDOW, 5)
+    assert facts.failed == 0
 
 
 def test_outcomes_never_enter_latency() -> None:

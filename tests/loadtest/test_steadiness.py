@@ -54,8 +54,8 @@ def test_a_trend_is_found_and_named(concurrency: int) -> None:
 
 
 def test_a_change_too_small_to_matter_is_left_alone() -> None:
-    values = [100.0 + 0.001 * i for i in range(1000)]
-    assert examine(values, 1).steady is True
+    assert examine([100.0 + 0.001 * i for i in range(1000)], 1).steady is True
+    assert examine([20.0 + 0.009 * i for i in range(1000)], 1).steady is True
 
 
 @pytest.mark.parametrize("values", [[], [1.0], [1.0] * 20])
