@@ -10,14 +10,13 @@ import lameenc
 import numpy as np
 
 from container.engine.base import SAMPLE_RATE_HZ, Samples
+from container.joints import INAUDIBLE
 
 UNKNOWN_SIZE = 0xFFFF_FFFF
 """What streaming writers put where a WAV header wants a size that is not known yet."""
 MP3_KBPS = 64
 MP3_DELAY = 1105
 """Samples of silence an MP3 begins with: 576 of the encoder and 529 of every decoder."""
-INAUDIBLE = 0.01
-"""-40 dB of full scale."""
 
 CONTENT_TYPES = {"wav": "audio/wav", "pcm": "audio/pcm", "mp3": "audio/mpeg"}
 

@@ -14,8 +14,7 @@ from container.stages import WARMUP_DONE, Stages
 WATCH_PERIOD_S = 1.0
 _WARM_UP_TEXTS = (
     "Ready.",
-    "The first request must not be slower than the ones that follow it, so a long sentence goes through the model now, "
-    "and a second one after it, before anybody waits for an answer. Numbers such as 1,234.50 and names are spoken too.",
+    "The first request must be no slower than the ones that follow, so 2 sentences go through now. Names, too.",
 )
 
 

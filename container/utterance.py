@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 
 from container.engine.base import SAMPLE_RATE_HZ, Prepared, Samples
 from container.errors import RequestError
+from container.joints import joined
 
 SECONDS_PER_TOKEN = 0.07
 """Speech per phoneme token before an utterance has taught us its own pace."""
@@ -74,11 +75,16 @@ class Utterance:
         self._tokens += piece.item.tokens
         self._audio_s += len(samples) / SAMPLE_RATE_HZ
         while chunk := self._finished.pop(self._next, None):
-            self._dry_at_s = max(self.dry_s(now_s), now_s) + chunk.audio_s
-            self._next += 1
-            self._outbox.put_nowait(replace(chunk, last=self._all_sent()))
-            if self._all_sent():
-                self._outbox.put_nowait(None)
+            self._send(chunk, now_s)
+
+    def _send(self, chunk: Chunk, now_s: float) -> None:
+        self._next += 1
+        last = self._all_sent()
+        chunk = replace(chunk, samples=joined(chunk.samples, chunk.text, first=self._next == 1, last=last), last=last)
+        self._dry_at_s = max(self.dry_s(now_s), now_s) + chunk.audio_s
+        self._outbox.put_nowait(chunk)
+        if last:
+            self._outbox.put_nowait(None)
 
     def _all_sent(self) -> bool:
         return self._complete and self._next == self._count
