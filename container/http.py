@@ -11,7 +11,7 @@ from aiohttp import web
 from container.accounting import Account
 from container.admission import Slot
 from container.errors import RequestError, as_refusal
-from container.logs import log, wire_log
+from container.logs import wire_log
 from container.negotiation import negotiate
 from container.parts import PARTS, Parts
 from container.replies import Reply, make_reply
@@ -45,8 +45,7 @@ async def one_shape(
         return error_response(RequestError(error.status, code, error.reason))
     except ConnectionError:
         raise
-    except Exception as error:  # noqa: BLE001 - the last line of defence: logged, answered, never swallowed in silence
-        log.exception("unhandled")
+    except Exception as error:  # noqa: BLE001 - the last line of defence: as_refusal logs it
         return error_response(as_refusal(error))
 
 

@@ -42,8 +42,8 @@ async def keep_watch(parts: Parts) -> None:
         await asyncio.sleep(period_s)
         if parts.health.ready_once and not parts.engine.alive():
             parts.scheduler.die("the engine reports that it cannot go on")
-        elif parts.scheduler.longest_running_s() > stall_s:
-            parts.scheduler.die(f"a synthesis call has been running for more than {stall_s:g} s")
+        elif parts.scheduler.stalled(stall_s):
+            parts.scheduler.die(f"a synthesis call is stuck: {stall_s:g} s over what it could have taken")
 
 
 async def drain(parts: Parts) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from itertools import islice
 
 import numpy as np
@@ -17,6 +18,9 @@ from container.utterance import Utterance
 
 FAILURES_IN_A_ROW = 3
 """Unexplained engine failures, one after another, after which the engine counts as dead."""
+
+SLOWDOWN = 20.0
+"""How many times slower than expected a call may be before it can count as stuck."""
 
 
 class Pace:
@@ -38,6 +42,16 @@ class Pace:
             self._ratio[size] = self._ratio.get(size, ratio) * (1 - self._WEIGHT) + ratio * self._WEIGHT
 
 
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A synthesise call in progress."""
+
+    since_s: float
+    expected_s: float
+    opens: bool
+    """True when somebody's first segment is in it."""
+
+
 class Scheduler:
     """Lives on the event loop; ``on_dead`` is told once why the engine will not speak again."""
 
@@ -52,8 +66,7 @@ class Scheduler:
         self._engine, self._order = engine, order
         self._on_dead, self._on_batch = on_dead, on_batch
         self._utterances: dict[int, Utterance] = {}
-        self._running: dict[asyncio.Task[None], tuple[float, bool]] = {}
-        """Calls in progress: since when, and whether somebody's first segment is in them."""
+        self._running: dict[asyncio.Task[None], Call] = {}
         self._usable = engine.lanes if order.side_by_side or not engine.shared_lanes else 1
         self._lanes = ThreadPoolExecutor(engine.lanes, thread_name_prefix="lane")
         self._pace = Pace()
@@ -69,9 +82,10 @@ class Scheduler:
     def running(self) -> int:
         return len(self._running)
 
-    def longest_running_s(self) -> float:
-        """Age of the oldest synthesise call in progress; 0 when there is none."""
-        return max((time.monotonic() - since_s for since_s, _ in self._running.values()), default=0.0)
+    def stalled(self, allowance_s: float) -> bool:
+        """True when a call has taken ``allowance_s`` more than even a badly overloaded machine would need."""
+        now_s = time.monotonic()
+        return any(now_s - call.since_s > allowance_s + SLOWDOWN * call.expected_s for call in self._running.values())
 
     def add(self, utterance: Utterance) -> None:
         if self._dead is not None:
@@ -95,12 +109,13 @@ class Scheduler:
             for work in batch:
                 work.utterance.waiting.popleft()
             task = asyncio.get_running_loop().create_task(self._run(batch))
-            self._running[task] = (now_s, any(work.opens for work in batch))
+            expected_s = self._pace.expected_s([work.piece.item for work in batch])
+            self._running[task] = Call(now_s, expected_s, any(work.opens for work in batch))
             task.add_done_callback(self._lane_freed)
 
     def _available(self, now_s: float) -> Iterator[Work]:
         """What may run now. On shared lanes later segments give way while a first one runs."""
-        give_way = self._engine.shared_lanes and any(opens for _, opens in self._running.values())
+        give_way = self._engine.shared_lanes and any(call.opens for call in self._running.values())
         for utterance in self._utterances.values():
             if give_way and not (utterance.waiting and utterance.waiting[0].index == 0):
                 continue
