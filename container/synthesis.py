@@ -40,19 +40,22 @@ class Synthesis:
             self._scheduler.remove(utterance)
 
     async def _feed(self, utterance: Utterance, request: SpeechRequest) -> None:
-        loop = asyncio.get_running_loop()
-        segments = await loop.run_in_executor(self._phonemes, self._segments, request)
-        groups = [segments[:1], *(segments[at : at + TOGETHER] for at in range(1, len(segments), TOGETHER))]
-        for number, group in enumerate(groups, 1):
-            prepared = await loop.run_in_executor(self._phonemes, self._engine.prepare, group)
-            self._hand_over(utterance, prepared, complete=number == len(groups))
+        run = asyncio.get_running_loop().run_in_executor
+        prepared, rest = await run(self._phonemes, self._begin, request)
+        self._hand_over(utterance, prepared, complete=not rest)
+        while rest:
+            group, rest = rest[:TOGETHER], rest[TOGETHER:]
+            prepared = await run(self._phonemes, self._engine.prepare, group)
+            self._hand_over(utterance, prepared, complete=not rest)
         if not utterance.fed:
             raise EngineError("nothing in this text can be spoken")
 
-    def _segments(self, request: SpeechRequest) -> list[Segment]:
+    def _begin(self, request: SpeechRequest) -> tuple[list[Prepared], list[Segment]]:
+        """The first piece, ready to synthesise, and the pieces after it."""
         pieces = self._cut(request.text)
         characters = sum(map(len, pieces))
-        return [Segment(piece, request.voice, request.speed, share=len(piece) / characters) for piece in pieces]
+        segments = [Segment(piece, request.voice, request.speed, share=len(piece) / characters) for piece in pieces]
+        return self._engine.prepare(segments[:1]), segments[1:]
 
     def _hand_over(self, utterance: Utterance, prepared: list[Prepared], *, complete: bool) -> None:
         if not utterance.closed:
