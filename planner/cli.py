@@ -16,9 +16,10 @@ from planner.artifacts.ttotal import Ttotal
 from planner.decision import Ask
 from planner.errors import ExitCode, UsageError
 from planner.markdown import markdown
-from planner.measured import Measured, bad_number, measured, refuse
+from planner.measured import Measured, measured
 from planner.pick import current, load_all, open_loops, pair
 from planner.planning import CEILING_S, make_plan
+from planner.soundness import bad_number, refuse
 from planner.terminal import terminal
 from planner.tfvars import tfvars
 

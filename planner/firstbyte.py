@@ -55,6 +55,8 @@ def bisect(holds: Callable[[float], bool], low: float, high: float, tolerance: f
     """Smallest point of [low, high] from which ``holds`` is true, for a condition that switches once."""
     while high - low > tolerance:
         middle = (low + high) / 2
+        if middle in (low, high):
+            break
         if holds(middle):
             high = middle
         else:

@@ -10,8 +10,9 @@ from planner.artifacts.fingerprint import Fingerprint, Mismatch, mismatches
 from planner.artifacts.qmax import OpenLoop, Qmax
 from planner.artifacts.ttotal import StageDuration, Ttotal, TtotalRun
 from planner.conversion import Ratios, closed_loop, open_loop
-from planner.errors import FactFails, Undecided, UsageError
+from planner.errors import FactFails, Undecided
 from planner.ladder import Ladder, from_artifacts, usable
+from planner.soundness import faults, refuse
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,7 @@ def measured(
 ) -> Measured:
     """Join the artifacts or raise with every reason why they do not join."""
     differing = _pairing(qmaxes, ttotals, open_loops)
-    refuse(_void_numbers(qmaxes, ttotals), "measure again with concurrency 1 among --rungs, or restore the file")
+    refuse(faults(qmaxes, ttotals, open_loops), "measure again with concurrency 1 among --rungs, or restore the file")
     problems = _different_method(qmaxes) + _mixed_worlds(qmaxes, ttotals, open_loops)
     if differing and not allow_mismatch:
         problems += [f"fingerprints differ in {mismatch}" for mismatch in differing]
@@ -103,58 +104,6 @@ def measured(
             "open_loop_runs": [artifact.provenance.run_id for artifact in open_loops],
         },
     )
-
-
-def refuse(problems: Sequence[str], hint: str) -> None:
-    """Raise UsageError with every problem on a line of its own; nothing to report, nothing raised."""
-    if problems:
-        listed = problems[0] if len(problems) == 1 else "".join(f"\n  - {problem}" for problem in problems)
-        raise UsageError(listed if len(problems) == 1 else f"{len(problems)} problems:{listed}", hint)
-
-
-def bad_number(name: str, value: float | None) -> str | None:
-    """A measured number must be a positive finite one."""
-    if value is not None and math.isfinite(value) and value > 0:
-        return None
-    return f"{name} is {'missing' if value is None else value}, expected a number above 0"
-
-
-def _void_numbers(qmaxes: Sequence[Qmax], ttotals: Sequence[Ttotal]) -> list[str]:
-    checks: list[str | None] = []
-    for artifact in qmaxes:
-        run = f"qmax run {artifact.provenance.run_id}"
-        rungs = [rung for rung in artifact.ladder if usable(rung)]
-        if not rungs:
-            checks.append(f"{run}: no usable rung in the ladder")
-        checks += [
-            bad_number(f"{run}: rung {r.concurrency} p95", r.ttfab_ms.p95 if r.ttfab_ms else None) for r in rungs
-        ]
-        checks += [
-            bad_number(f"{run}: rung {r.concurrency} {what}", value)
-            for r in artifact.ladder
-            for what, value in (("concurrency", r.concurrency), ("achieved_rps", r.achieved_rps))
-            if value is not None and not (what == "achieved_rps" and value == 0 and r.verdict == "invalid")
-        ]
-        checks += [
-            bad_number(f"{run}: {what}", value)
-            for what, value in (
-                ("service_mean_s", artifact.service_mean_s),
-                ("service_p95_s", artifact.service_p95_s),
-                ("ttfab_p95_at_1_ms", artifact.ttfab_p95_at_1_ms),
-                ("method.slo_ms", artifact.method.slo_ms),
-            )
-        ]
-        if artifact.q_max is not None:
-            checks.append(bad_number(f"{run}: q_max", artifact.q_max))
-            if artifact.q_max > 0 and rungs and artifact.q_max not in {rung.concurrency for rung in rungs}:
-                checks.append(f"{run}: q_max {artifact.q_max} is not a usable rung of its own ladder")
-    for timing in ttotals:
-        run = f"ttotal run {timing.provenance.run_id}"
-        if timing.t_total_s is not None:
-            checks.append(bad_number(f"{run}: t_total_s", timing.t_total_s))
-        if timing.policy_lag is not None and timing.policy_lag.bound_s < 0:
-            checks.append(f"{run}: policy_lag.bound_s is {timing.policy_lag.bound_s}, expected 0 or more")
-    return [problem for problem in checks if problem]
 
 
 def _different_method(qmaxes: Sequence[Qmax]) -> list[str]:

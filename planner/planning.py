@@ -18,7 +18,8 @@ from planner.decision import Ask, Decision, decide, other_choices
 from planner.errors import FactFails
 from planner.findings import Case, findings
 from planner.formulas import formulas
-from planner.measured import Measured, bad_number, refuse
+from planner.measured import Measured
+from planner.soundness import bad_number, refuse
 from planner.surge import drain_load_rps, surge
 
 CEILING_S = 60.0
