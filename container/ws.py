@@ -126,8 +126,11 @@ class Session:
         for waiting in [item for item in self._pending if request_id in (None, item.request_id)]:
             self._pending.remove(waiting)
             self._parts.accounts.note("websocket", "cancelled", waiting.request_id)
-        if self._current and self._account and request_id in (None, self._current[0].request_id):
-            self._account.when_cancelled = "cancelled"
+        if self._current and request_id in (None, self._current[0].request_id):
+            if self._account is None:  # its task has not had its first turn, and now it never will
+                self._parts.accounts.note("websocket", "cancelled", self._current[0].request_id)
+            else:
+                self._account.when_cancelled = "cancelled"
             self._current[1].cancel()
 
     async def _speak_in_turn(self) -> None:

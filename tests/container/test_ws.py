@@ -171,6 +171,20 @@ async def test_cancel_everything(start):
         assert len(container.engine.calls) == 1
 
 
+async def test_speak_and_cancel_in_one_breath_ends_silent(start):
+    async with start() as container, container.talk() as socket:
+        container.engine.gate.clear()
+        for number in range(30):
+            await socket.send_json({"text": "Hello", "request_id": f"r{number}"})
+            await socket.send_json({"type": "cancel", "request_id": f"r{number}"})
+            await asyncio.sleep(0.001 * (number % 4))
+        container.engine.gate.set()
+        await container.empty()
+        await socket.send_json({"text": "And now", "request_id": "last"})
+        messages, _ = await until(socket, "complete")
+        assert messages[-1]["request_id"] == "last"
+
+
 async def test_too_many_pending_are_refused(start):
     async with start(ws_max_pending=2) as container, container.talk() as socket:
         container.engine.gate.clear()
