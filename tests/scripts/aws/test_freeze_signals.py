@@ -40,8 +40,18 @@ def drive(fake: FakeAws, step: str, signal_name: str) -> subprocess.CompletedPro
     return subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, timeout=60, check=False)
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("signal_name", ["SIGINT", "SIGTERM"])
+FEW = {"suspending scaling", "scaled", "restoring scaling"}
+
+
+def every(thorough: str, brief: str) -> list:
+    """``thorough`` at every step; ``brief`` at a few, at the rest in the slow suite."""
+    slow = pytest.mark.slow
+    return [pytest.param(step, thorough) for step in STEPS] + [
+        pytest.param(step, brief, marks=() if step in FEW else slow) for step in STEPS
+    ]
+
+
+@pytest.mark.parametrize(("step", "signal_name"), every("SIGTERM", "SIGINT"))
 def test_a_stopped_run_restores_by_itself(account, step, signal_name):
     fake = account(**BEFORE)
     before = fake.durable()
@@ -51,8 +61,7 @@ def test_a_stopped_run_restores_by_itself(account, step, signal_name):
     assert fake.durable() == before
 
 
-@pytest.mark.parametrize("step", STEPS)
-@pytest.mark.parametrize("where", ["same machine", "another machine"])
+@pytest.mark.parametrize(("step", "where"), every("another machine", "same machine"))
 def test_thaw_restores_what_a_killed_run_left(account, clock, monkeypatch, tmp_path, step, where):
     fake = account(**BEFORE)
     before = fake.durable()
