@@ -62,9 +62,16 @@ class Agent:
         self.users = 0
         self.started = 0
         self.last_started_ns = 0
+        self.relayed = False
+        self.relay: object | None = None
         self._number = 0
         self._rows: list[list[Any]] = []
         self._lags_ms: list[float] = []
+
+    def pass_on(self, kind: str, status: dict[str, Any]) -> None:
+        """A report made elsewhere for this process."""
+        self.relayed = True
+        self._send(kind, status)
 
     def begin(self, job: Job, index: int) -> None:
         """Take over a rung; the users come after it. ``index`` numbers the load processes of a run."""
@@ -90,7 +97,7 @@ class Agent:
             gevent.sleep(LAG_PROBE_S)
             now_s = time.monotonic()
             self._lags_ms.append((now_s - before_s - LAG_PROBE_S) * 1e3)
-            if now_s - reported_s >= REPORT_EVERY_S:
+            if now_s - reported_s >= REPORT_EVERY_S and not self.relayed:
                 used_s = cpu_s()
                 self.report((used_s - cpu_before_s) / (now_s - reported_s))
                 reported_s, cpu_before_s = now_s, used_s

@@ -15,7 +15,7 @@ from locust.env import Environment
 
 from loadtest import estimate, settings
 from loadtest.agent import JOB, Agent
-from loadtest.process import agent_of, is_worker, lead, leave, run_locust
+from loadtest.process import agent_of, is_worker, lead, leave, run_locust, user
 from loadtest.session import Session
 from planner.errors import ExitCode, UsageError
 
@@ -38,7 +38,7 @@ class LadderUser(User):
     def on_start(self) -> None:
         """Connect outside any measured time."""
         assert _This.agent is not None
-        self.speaker = _This.agent.speaker()
+        self.speaker = user(_This.agent)
         self.speaker.connect()
 
     def on_stop(self) -> None:

@@ -13,6 +13,7 @@ from locust.env import Environment
 from locust.runners import MasterRunner, WorkerRunner
 
 from loadtest.agent import JOB, STATUS, Agent
+from loadtest.bidi import CountedUser, Relay
 from loadtest.hold import Hold
 from loadtest.job import Job
 from planner.errors import ExitCode, HeadroomError, report
@@ -28,6 +29,19 @@ class Lead(Protocol):
         """Restore, then publish; raises HeadroomError for every other end."""
 
 
+class User(Protocol):
+    """What a Locust user drives."""
+
+    def connect(self) -> None:
+        """Before the first request."""
+
+    def speak(self) -> None:
+        """One request."""
+
+    def leave(self) -> None:
+        """After the last."""
+
+
 def agent_of(environment: Environment) -> Agent | None:
     """Start reporting if this process carries users; None on a master."""
     runner: Any = environment.runner
@@ -36,11 +50,26 @@ def agent_of(environment: Environment) -> Agent | None:
     agent = Agent(runner.send_message)
 
     def on_job(environment: Environment, msg: Any, **_: Any) -> None:  # noqa: ARG001
-        agent.begin(Job(**msg.data), runner.worker_index)
+        job = Job(**msg.data)
+        if job.api == "bidi":
+            _relay(agent).begin(job, runner.worker_index)
+        else:
+            agent.begin(job, runner.worker_index)
 
     runner.register_message(JOB, on_job)
     gevent.spawn(agent.watch)
     return agent
+
+
+def user(agent: Agent) -> User:
+    """A new load user of this process."""
+    return CountedUser(agent.relay) if isinstance(agent.relay, Relay) else agent.speaker()
+
+
+def _relay(agent: Agent) -> Relay:
+    if not isinstance(agent.relay, Relay):
+        agent.relay = Relay(agent)
+    return agent.relay
 
 
 def is_worker(environment: Environment) -> bool:
