@@ -15,7 +15,7 @@ from planner.measured import Measured
 from planner.surge import drain_load_rps, surge
 from tests.planner.conftest import plan_of
 
-SMALL = settings(max_examples=25, deadline=None)
+SMALL = settings(max_examples=15, deadline=None)
 
 
 def ladder_of(service_s: float, lanes: int, scv: float) -> Ladder:
