@@ -11,10 +11,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from planner.errors import exit_status
+from scripts import terraform
 from scripts.aws.endpoint import LiveEndpoint, describe
 from scripts.aws.scaling import resource_id
 from scripts.aws.waiting import Clock
 from scripts.cli import parser, print_json
+from scripts.deployment import settings
 from scripts.guard import intent as intents
 from scripts.guard import live as facts
 from scripts.guard import policy
@@ -30,7 +32,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = _flags().parse_args(argv)
     live = describe(args.endpoint, args.variant)
     intent = intents.find(Path(args.artifacts), args.model, args.plan, Path(args.terraform_dir))
-    findings = look(live, intent, Clock())
+    directory = Path(args.terraform_dir)
+    findings = [
+        *look(live, intent, Clock()),
+        *facts.against_terraform(live, settings.load(directory), terraform.peek_outputs(directory)),
+    ]
     status = "drift" if failed(findings) else OK
     following = "" if failed(findings) else next_command(Path(args.artifacts), args.model, live, intent)
     if args.json:

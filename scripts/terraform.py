@@ -84,6 +84,13 @@ class Terraform:
             raise UsageError(f"terraform output failed: {_last_words(result.stderr)}", "make deploy")
         return {name: item["value"] for name, item in json.loads(result.stdout or "{}").items()}
 
+    def peek_outputs(self) -> dict[str, Any] | None:
+        """The outputs without touching anything, workspace selection included; None when they cannot be read."""
+        result = self._captured(["output", "-json"], TF_WORKSPACE=workspace())
+        if result.returncode:
+            return None
+        return {name: item["value"] for name, item in json.loads(result.stdout or "{}").items()}
+
     def resources(self) -> dict[str, bool]:
         """Managed resources in the state by address; the value says whether it is tainted."""
         result = self._captured(["state", "pull"])
@@ -95,9 +102,9 @@ class Terraform:
         """Any other Terraform command, its output as it is."""
         return self._supervise([self.binary, f"-chdir={self.directory}", *arguments], None)
 
-    def _captured(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
+    def _captured(self, arguments: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
         command = [self.binary, f"-chdir={self.directory}", *arguments]
-        return subprocess.run(command, env=_environment(), capture_output=True, text=True, check=False)
+        return subprocess.run(command, env=_environment() | more, capture_output=True, text=True, check=False)
 
     def _streamed(self, what: str, arguments: Sequence[str], variables: dict[str, Any]) -> None:
         with tempfile.NamedTemporaryFile("w", suffix=".tfvars.json", encoding="utf-8") as file:
@@ -150,6 +157,13 @@ def find(directory: Path = TERRAFORM_DIR) -> Terraform:
     if not (directory / "main.tf").exists():
         raise UsageError(f"{directory}/main.tf does not exist", "run from the repository's root, or --terraform-dir")
     return Terraform(binary, directory)
+
+
+def peek_outputs(directory: Path) -> dict[str, Any] | None:
+    """Outputs of an initialised root module; None without Terraform, without init, or when they cannot be read."""
+    if shutil.which("terraform") is None or not (directory / ".terraform").is_dir():
+        return None
+    return find(directory).peek_outputs()
 
 
 def ready(directory: Path = TERRAFORM_DIR) -> Terraform:

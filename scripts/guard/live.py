@@ -115,6 +115,24 @@ def against_plan(live: LiveEndpoint, plan: Plan, *, applied: bool) -> Iterator[F
         yield Finding("error", name, detail, "make apply-plan")
 
 
+def against_terraform(
+    live: LiveEndpoint, settings: dict[str, Any], outputs: dict[str, Any] | None
+) -> Iterator[Finding]:
+    """What the last deployment decided, and the configuration Terraform left behind."""
+    name = f"endpoint {live.name}"
+    if settings.get("endpoint_name") == live.name:
+        wanted = {"image_digest": live.image_digest, "instance_type": live.instance_type}
+        for key, found in wanted.items():
+            if settings.get(key) not in (None, found):
+                yield Finding("error", name, f"{key} is {found}, deployed was {settings[key]}", "make deploy")
+    if outputs is None or outputs.get("endpoint_name") != live.name:
+        return
+    intended = outputs.get("endpoint_config_name")
+    if intended is not None and intended != live.config_name:
+        detail = f"runs configuration {live.config_name}, Terraform left {intended}: rolled back or changed by hand"
+        yield Finding("error", name, detail, "make deploy")
+
+
 def _all_targets() -> list[dict[str, Any]]:
     with aws_errors("listing scalable targets"):
         pages = control("application-autoscaling").get_paginator("describe_scalable_targets")

@@ -13,6 +13,7 @@ from scripts import drift, validate
 from scripts.aws import journal as journals
 from scripts.aws.endpoint import describe
 from scripts.aws.scaling import read_target
+from scripts.guard import live as facts
 from scripts.guard.findings import failed
 from scripts.guard.intent import Intent, find, tfvars_plan
 from tests.scripts import ladder_artifact, plan_artifact
@@ -181,6 +182,29 @@ def test_no_plan_and_no_autoscaling_is_clean(account, capsys, tmp_path):
     assert drift.main([*arguments, *places, "--json"]) == 0
     shown = json.loads(capsys.readouterr().out)
     assert (shown["status"], shown["next"]) == ("preflight-ok", "make qmax")
+
+
+@pytest.mark.parametrize(
+    ("settings", "outputs", "word"),
+    [
+        ({"image_digest": "sha256:old"}, None, "deployed was sha256:old"),
+        ({"instance_type": "ml.g6.xlarge"}, None, "deployed was ml.g6.xlarge"),
+        ({}, {"endpoint_name": "e", "endpoint_config_name": "e-new"}, "runs configuration e-cfg, Terraform left e-new"),
+    ],
+)
+def test_what_terraform_was_told_is_compared(account, settings, outputs, word):
+    account()
+    live = describe("e", "v")
+    (finding,) = facts.against_terraform(live, {"endpoint_name": "e"} | settings, outputs)
+    assert (finding.severity, finding.fix) == ("error", "make deploy")
+    assert word in finding.detail
+
+
+def test_another_deployments_settings_say_nothing_here(account):
+    account()
+    outputs = {"endpoint_name": "other", "endpoint_config_name": "x"}
+    settings = {"endpoint_name": "other", "image_digest": "sha256:x"}
+    assert list(facts.against_terraform(describe("e", "v"), settings, outputs)) == []
 
 
 def readings(clock):
