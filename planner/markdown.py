@@ -49,8 +49,10 @@ def markdown(plan: Plan) -> str:
 
 
 def origins(plan: Plan) -> str:
-    """Where the two service times come from and which number uses which."""
+    """Where the two service times come from and which number uses which; nothing for a plan without formulas."""
     values = {f.name: f.value for f in plan.formulas}
+    if not {"first_byte_p95_at_1_ms", "service_p95_ms"} <= values.keys():
+        return ""
     return ORIGINS.format(first=values["first_byte_p95_at_1_ms"], whole=values["service_p95_ms"])
 
 

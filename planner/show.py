@@ -50,8 +50,9 @@ def asked(plan: Plan) -> str:
     """What was asked for, on one line."""
     i = plan.inputs
     trough = f", trough {number(i['trough_rps'])}" if i.get("trough_rps") is not None else ""
+    peak = f" · peak {number(i['peak_rps'])} rps{trough}" if i.get("peak_rps") is not None else ""
     return (
-        f"SLO {number(i['slo_ms'])} ms · peak {number(i['peak_rps'])} rps{trough} · surge x{number(i['surge_ratio'])}"
+        f"SLO {number(i.get('slo_ms'))} ms{peak} · surge x{number(plan.surge.surge_ratio)}"
         f" · rule {plan.rule} · sizing {plan.sizing}"
     )
 

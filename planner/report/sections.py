@@ -174,7 +174,7 @@ def numbers(plan: Plan) -> str:
     return section(
         "Every number and its formula",
         table("Numbers", ("number", "value", "formula", "inputs", "source"), rows, "formulas.csv"),
-        paragraph(origins(plan).replace("**", "")),
+        paragraph(text.replace("**", "")) if (text := origins(plan)) else "",
         "<h3>The other rule and sizing</h3>",
         table(
             "Alternatives",
@@ -318,7 +318,7 @@ def provenance(e: Evidence) -> str:
 
 def _planned_from(plan: Plan, qmax: Qmax) -> bool:
     """False when the ladder was measured again after the plan: its forecast would mix the two."""
-    return qmax.provenance.run_id in plan.inputs.get("qmax_runs", [])
+    return qmax.provenance.run_id in plan.inputs.get("qmax_runs", []) and "slo_ms" in plan.inputs
 
 
 def _leaves(fingerprint: Fingerprint) -> list[tuple[str, str]]:

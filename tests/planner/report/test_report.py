@@ -332,3 +332,11 @@ def test_void_rung_is_a_cross(directory: Path) -> None:
     assert 'class="cross"' not in report_of(directory)
     edited(path, path, **{"ladder.3.verdict": "invalid"})
     assert report_of(directory).count('class="cross"') == 2, "once a width"
+
+
+def test_plan_written_by_other_hands_needs_no_inputs_or_formulas(directory: Path) -> None:
+    path = directory / "plan-kokoro-82m.json"
+    edited(path, path, inputs={}, formulas=[], cost={})
+    text = report_of(directory)
+    assert "surge_survival" in text
+    assert "The surge at the trigger" not in text
