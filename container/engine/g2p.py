@@ -55,7 +55,7 @@ def _espeak() -> Callable[[str], str]:
     espeak = EspeakG2P("en-us")
 
     def phonemise(text: str) -> str:
-        phonemes = espeak(text)[0]
+        phonemes = str(espeak(text)[0])
         for symbol, american in AMERICAN:
             phonemes = phonemes.replace(symbol, american)
         return phonemes
@@ -68,4 +68,4 @@ def _misaki() -> Callable[[str], str]:
     from misaki import en, espeak
 
     g2p = en.G2P(trf=False, british=False, fallback=espeak.EspeakFallback(british=False), unk="")
-    return lambda text: g2p(text)[0]
+    return lambda text: str(g2p(text)[0])

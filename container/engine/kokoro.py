@@ -14,9 +14,12 @@ from container.engine.base import EngineDead, EngineError, Prepared, Samples, Se
 from container.engine.batch import Item, Noise, Synthesiser
 from container.engine.cost import CALIBRATION, GUESS, CostModel
 from container.engine.g2p import Phonemiser
+from container.engine.graphs import ShapedSynthesiser
+from container.engine.network import Kokoro
 from container.engine.network.checkpoint import load_network, set_convolution_type
 from container.engine.phrasing import phrases
 from container.engine.precision import choose_device, choose_precision
+from container.engine.shapes import Shapes
 from container.engine.threads import SharedCores
 from container.engine.voicebank import VoiceBank
 from container.weights import resolve
@@ -65,8 +68,10 @@ class KokoroEngine:
         dtype = choose_precision(settings.precision, self._device)
         set_convolution_type(network.decoder, dtype)
         self.precision = str(dtype).removeprefix("torch.")
-        self._synthesiser = Synthesiser(network, self._device)
+        self._synthesiser = self._synthesiser_for(network)
         stage("weights_ready")
+        if isinstance(self._synthesiser, ShapedSynthesiser):
+            self._synthesiser.warm()
         self._cost = CostModel.measured(self._once, CALIBRATION)
 
     def voices(self) -> tuple[str, ...]:
@@ -105,6 +110,12 @@ class KokoroEngine:
 
     def close(self) -> None:
         """Nothing runs between calls."""
+
+    def _synthesiser_for(self, network: Kokoro) -> Synthesiser:
+        if self._device.type != "cuda":
+            return Synthesiser(network, self._device)
+        sizes = tuple(size for size in Shapes().batches if size < self.max_batch)
+        return ShapedSynthesiser(network, self._device, Shapes(batches=(*sizes, self.max_batch)))
 
     def _item(self, prepared: Prepared) -> Item:
         phonemes: Phonemes = prepared.payload

@@ -1,4 +1,4 @@
-"""Kokoro-82M's int8 ONNX export on ONNX Runtime: for CPUs without fast bf16, and where torch is too large."""
+"""Kokoro-82M's int8 ONNX export on ONNX Runtime: for CPUs without fast bf16."""
 
 from __future__ import annotations
 

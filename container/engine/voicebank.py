@@ -39,4 +39,5 @@ def _part(part: str) -> tuple[str, float]:
 
 
 def _read(path: Path) -> Tensor:
-    return torch.load(path, map_location="cpu", weights_only=True).float().reshape(-1, STYLES)[:ROWS]
+    table: Tensor = torch.load(path, map_location="cpu", weights_only=True)
+    return table.float().reshape(-1, STYLES)[:ROWS]
