@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from planner.artifacts.ttotal import PolicyLag
+from planner.rule import SCALE_OUT_COOLDOWN_S, scale_out_cooldown_s
 from scripts.aws.policies import alarms_of, scaling_policies
 
 # The high-resolution predefined metric arrives every 10 s; the managed alarm was seen to need three of them.
 DEFAULT_PERIOD_S = 10
 DEFAULT_DATAPOINTS = 3
-COOLDOWN_MIN_S, COOLDOWN_MAX_S = 10.0, 30.0
 
 
 def policy_lag(endpoint: str, variant: str, t_total_s: float | None) -> PolicyLag:
@@ -22,9 +22,8 @@ def policy_lag(endpoint: str, variant: str, t_total_s: float | None) -> PolicyLa
 
 
 def defaults(t_total_s: float | None) -> PolicyLag:
-    """period x datapoints + clamp(T_total/2, 10, 30)."""
-    half_s = COOLDOWN_MAX_S if t_total_s is None else t_total_s / 2
-    cooldown_s = min(max(half_s, COOLDOWN_MIN_S), COOLDOWN_MAX_S)
+    """Three periods and the planner's scale-out cooldown; its longest while T_total is unknown."""
+    cooldown_s = SCALE_OUT_COOLDOWN_S[1] if t_total_s is None else scale_out_cooldown_s(t_total_s)
     return _bound(DEFAULT_PERIOD_S, DEFAULT_DATAPOINTS, cooldown_s, "defaults")
 
 
