@@ -1,10 +1,11 @@
-"""What the planner costs: one plan from a cold start, its peak memory, and a sweep of 1 000 what-if plans."""
+"""What the planner costs: a plan from a cold start, a sweep of 1 000 what-if plans, and two long simulations."""
 
 from __future__ import annotations
 
 import argparse
 import json
 import os
+import resource
 import subprocess
 import sys
 import tempfile
@@ -14,10 +15,16 @@ from pathlib import Path
 from planner.artifacts.qmax import Qmax
 from planner.artifacts.ttotal import Ttotal
 from planner.measured import measured
+from planner.simulate.arrivals import Arrivals
+from planner.simulate.fleet import FleetSpec, simulate
+from planner.simulate.policies import concurrency
+from planner.simulate.profiles import constant
+from planner.simulate.service import from_ladder
 from planner.sweep import rows
 
 ARTICLE = Path(__file__).parent.parent / "examples" / "article"
 PLAN_S, PLAN_MIB, SWEEP_S = 1.0, 120.0, 10.0
+SIMULATION_S, SIMULATION_MIB = 60.0, 1024.0
 
 
 def main() -> int:
@@ -27,10 +34,15 @@ def main() -> int:
     args = parser.parse_args()
     plan_s, mib = min((cold_plan() for _ in range(args.repeat)), key=lambda run: run[0])
     count, sweep_s = sweep()
+    simulated_s = [simulation(rate_rps, hours, start) for rate_rps, hours, start in ((5000, 1, 290), (50, 24, 4))]
+    peak_mib = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     results = [
         ("one plan, imports included", plan_s, PLAN_S, "s"),
         ("its peak memory", mib, PLAN_MIB, "MiB"),
         (f"sweep of {count} plans", sweep_s, SWEEP_S, "s"),
+        ("1 h simulated at 5 000 rps", simulated_s[0], SIMULATION_S, "s"),
+        ("24 h simulated at 50 rps", simulated_s[1], SIMULATION_S, "s"),
+        ("peak memory of all this", peak_mib, SIMULATION_MIB, "MiB"),
     ]
     for name, value, bound, unit in results:
         print(f"{name:28} {value:8.2f} {unit:3}  bound {bound:g}")
@@ -61,6 +73,23 @@ def sweep() -> tuple[int, float]:
     began = time.perf_counter()
     count = sum(1 for _ in rows(m, peaks, surges, delays, ("headroom", "drain")))
     return count, time.perf_counter() - began
+
+
+def simulation(rate_rps: float, hours: float, start_instances: int) -> float:
+    """Wall seconds of one policy on constant traffic, service as published."""
+    spec = FleetSpec(
+        service=from_ladder([Qmax.load(ARTICLE / "qmax.json")]),
+        slo_s=3.0,
+        bound=50,
+        t_total_s=260,
+        start_instances=start_instances,
+        min_instances=start_instances,
+        max_instances=2 * start_instances,
+    )
+    policy = concurrency(37.5, 25, out_cooldown_s=30, in_cooldown_s=960)
+    began = time.perf_counter()
+    simulate(spec, policy, Arrivals(constant(rate_rps, 3600 * hours), seed=1))
+    return time.perf_counter() - began
 
 
 if __name__ == "__main__":

@@ -238,7 +238,8 @@ def _setup(args: argparse.Namespace) -> Setup:
     if args.plan:
         plan = Plan.load(args.plan)
         measured_s = [timing.t_total_s for timing in ttotals if timing.t_total_s is not None]
-        start_s = args.t_total_s or (max(measured_s) if measured_s else plan.surge.duration_s)
+        planned_s = float(plan.inputs.get("t_total_s") or plan.surge.duration_s)
+        start_s = args.t_total_s or max(measured_s, default=planned_s)
         return from_plan(plan, qmaxes, t_total_s=start_s, cv=args.service_cv)
     return from_measurements(
         qmaxes,

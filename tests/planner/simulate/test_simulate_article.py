@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from planner.artifacts.qmax import Qmax
+from planner.artifacts.ttotal import Ttotal
+from planner.decision import Ask
 from planner.errors import UsageError
+from planner.measured import measured
+from planner.planning import make_plan
 from planner.queueing import erlang, expected_window_max
 from planner.simulate.cli import main
 from planner.simulate.exact import ExactKernel
@@ -79,14 +85,34 @@ def test_service_is_the_ladder_and_its_variability(service: ServiceModel) -> Non
 @pytest.mark.parametrize(("load_rps", "p95_ms"), [(50.0, 2805.7), (200.0, 2805.7)])
 def test_overloaded_ttfab_is_the_ladder_at_q_max(service: ServiceModel, load_rps: float, p95_ms: float) -> None:
     """With every slot taken an admitted request is one of 50 inside: the ladder measured 2 806 ms there."""
-    import numpy as np
-
     rng, bins = np.random.default_rng(1), TtfabBins(3.0)
     args = {"instances": 1, "bound": 50, "routing": "least_outstanding", "bins": bins, "rng": rng}
     server = ExactKernel(service, **args)  # type: ignore[arg-type]
     server.advance(20.0, np.sort(rng.random(int(20 * load_rps))) * 20)
     found = server.advance(120.0, 20 + np.sort(rng.random(int(100 * load_rps))) * 100)
     assert bins.quantile_s(found.ttfab_counts, 0.95) == pytest.approx(p95_ms / 1e3, rel=0.03)
+
+
+def test_the_documented_comparison_is_what_is_printed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    documented = (ARTICLE.parents[1] / "docs" / "simulation.md").read_text(encoding="utf-8").split("```")[1].strip()
+    curves = ["--gpu-saturated-pct", "40", "--cpu-saturated-pct", "100"]
+    assert main([*INPUTS, *curves, "--name", "article", "--out", str(tmp_path), "--no-chart"]) == 0
+    assert capsys.readouterr().out.strip() == documented
+
+
+def test_a_plan_file_is_used_as_written(tmp_path: Path) -> None:
+    """Both rules from one plan: its own, and the other from its alternatives."""
+    joined = measured([Qmax.load(ARTICLE / "qmax.json")], [Ttotal.load(ARTICLE / "ttotal.json")])
+    ask = Ask(slo_ms=3000, surge_ratio=1.25, peak_rps=5000, trough_rps=10)
+    plan = make_plan(joined, ask, command=[], now=datetime(2026, 8, 5, tzinfo=UTC))
+    plan.save(tmp_path / "plan.json")
+    arguments = ["--plan", str(tmp_path / "plan.json"), "--policies", "headroom,drain", "--name", "p", "--no-chart"]
+    assert main([*INPUTS[:2], *arguments, "--out", str(tmp_path)]) == 0
+    found = json.loads((tmp_path / "simulate-p.json").read_text())
+    shed = {run["score"]["policy"]: run["score"]["surge_shed_fraction"] for run in found["runs"]}
+    assert found["inputs"]["t_total_s"] == pytest.approx(260.25, abs=0.01)
+    assert shed["headroom"] > 0.13
+    assert shed["drain"] <= 0.01
 
 
 def test_a_rerun_is_byte_identical(tmp_path: Path) -> None:
