@@ -14,15 +14,17 @@ from dataclasses import replace  # noqa: E402
 from typing import Any  # noqa: E402
 
 import gevent  # noqa: E402
+from gevent.event import Event  # noqa: E402
 
 from bench.harness import STAMP  # noqa: E402
-from loadtest.agent import Agent, cpu_s  # noqa: E402
+from loadtest.agent import REPORT_EVERY_S, Agent, cpu_s  # noqa: E402
 from loadtest.inbox import Inbox, RunClock  # noqa: E402
 from loadtest.job import Dialler, Job  # noqa: E402
 from loadtest.transports import Stream, Transport  # noqa: E402
 
 MAGIC = b"HRNS"
 WARM_UP_S = 3.0
+DRAIN_S = 20.0
 TEXT = '{"text":"The meeting starts at noon.","format":"pcm"}'
 
 
@@ -82,14 +84,17 @@ def main(client: str, concurrency: int, seconds: float) -> dict[str, Any]:
     agent.begin(work, 0)
     dialler = agent.dialler = StampingDialler(work)
     watch = gevent.spawn(agent.watch)
-    users = [gevent.spawn(_speak, agent) for _ in range(concurrency)]
+    stop = Event()
+    users = [gevent.spawn(_speak, agent, stop) for _ in range(concurrency)]
     gevent.sleep(WARM_UP_S)
     dialler.lags_ms.clear()
     start_ns, cpu_before_s = clock.now_ns(), cpu_s()
     gevent.sleep(seconds)
     end_ns, cpu_after_s = clock.now_ns(), cpu_s()
     lags_ms = list(dialler.lags_ms)
-    gevent.sleep(0.5)
+    stop.set()
+    gevent.joinall(users, timeout=DRAIN_S)
+    gevent.sleep(2 * REPORT_EVERY_S)
     gevent.killall([watch, *users])
     rows = inbox.rows(0)
     ended = [r for r in rows.records if start_ns <= r.done_ns < end_ns]
@@ -105,11 +110,12 @@ def main(client: str, concurrency: int, seconds: float) -> dict[str, Any]:
     }
 
 
-def _speak(agent: Agent) -> None:
+def _speak(agent: Agent, stop: Event) -> None:
     speaker = agent.speaker()
     speaker.connect()
-    while True:
+    while not stop.is_set():
         speaker.speak()
+    speaker.leave()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from loadtest.hold import Hold
 from loadtest.inbox import Inbox, RunClock
 from loadtest.job import Job
 from loadtest.measure import slo_values
-from loadtest.settings import Ladder
+from loadtest.settings import PUBLISHED_HOLD_S, PUBLISHED_WINDOW_S, Ladder
 from planner.artifacts import records
 from planner.artifacts.fingerprint import ADMISSION_BOUND_ENV
 from planner.artifacts.qmax import Qmax, Rung
@@ -34,7 +34,7 @@ class Session:
         self._screen = terminal.Screen()
         live = describe(settings.common.endpoint, settings.common.variant)
         self._fingerprint = fingerprint(live, settings.common.workload, settings.common.transport)
-        self._notes = check_admission(settings, live)
+        self._notes = [*check_admission(settings, live), *shorter_than_published(settings)]
         self._hold = Hold(live, run_id=self._run_id, force=settings.common.force, ttl_s=estimate.freeze_ttl_s(settings))
         self._live = self._hold.live
         self._method = settings.method(load_processes)
@@ -47,6 +47,8 @@ class Session:
         self._crash: BaseException | None = None
         self._written_anchors: set[str] = set()
         self._screen.line(f"rungs {', '.join(map(str, settings.rungs))}; {estimate_text(settings)}")
+        for note in self._notes:
+            self._screen.line(f"note: {note}")
         gevent.spawn(self._watch)
 
     def receive(self, status: dict[str, Any]) -> None:
@@ -172,6 +174,16 @@ def check_admission(settings: Ladder, live: LiveEndpoint) -> list[str]:
             message, f"deploy without {ADMISSION_BOUND_ENV}, or --rungs up to {given}, or --allow-config-mismatch"
         )
     return [message]
+
+
+def shorter_than_published(settings: Ladder) -> list[str]:
+    """A quick ladder is labelled as one."""
+    if settings.hold_s >= PUBLISHED_HOLD_S and settings.measure_window_s >= PUBLISHED_WINDOW_S:
+        return []
+    return [
+        f"a short ladder: {settings.measure_window_s:g} s measured after {settings.hold_s:g} s, "
+        f"published method {PUBLISHED_WINDOW_S:g} s after {PUBLISHED_HOLD_S:g} s"
+    ]
 
 
 def judge_outcome(artifact: Qmax) -> None:

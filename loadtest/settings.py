@@ -11,6 +11,7 @@ from loadtest.flags import Common, Problems, add_common, common, refuse_locust_s
 from planner.artifacts.qmax import Method
 
 PUBLISHED_RUNGS = "1,5,10,20,30,40,50,60"
+PUBLISHED_HOLD_S, PUBLISHED_WINDOW_S = 240.0, 60.0
 MOST_USERS = 10_000
 
 
@@ -47,8 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_common(parser)
     add = parser.add_argument
     add("--rungs", default=PUBLISHED_RUNGS, help=f"concurrency levels ({PUBLISHED_RUNGS})")
-    add("--hold-s", default="240", help="seconds a rung is held once all its requests are in flight (240)")
-    add("--measure-window-s", default="60", help="measured seconds at the end of the hold (60)")
+    add(
+        "--hold-s",
+        default=f"{PUBLISHED_HOLD_S:g}",
+        help="seconds a rung is held once all its requests are in flight (240)",
+    )
+    add("--measure-window-s", default=f"{PUBLISHED_WINDOW_S:g}", help="measured seconds at the end of the hold (60)")
     add("--idle-s", default="30", help="seconds between rungs (30)")
     add("--refine", action="store_true", help="bisect between the last pass and the first miss")
     add("--runs", default="1", help="repeat the ladder, report the worst (1)")

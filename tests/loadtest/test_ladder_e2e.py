@@ -147,6 +147,7 @@ def wait_for(process: subprocess.Popen[str], text: str, limit_s: float = 40) -> 
 
 
 def test_a_whole_run(rehearsed: Rehearsed) -> None:
+    before = max((trace["id"] for trace in rehearsed.get("requests")), default=0)
     code, out, err = rehearsed.run("--rungs", "1,4,24", *QUICK)
     assert code == 0, err
     found = rehearsed.artifact()
@@ -165,7 +166,23 @@ def test_a_whole_run(rehearsed: Rehearsed) -> None:
     assert {path.suffix for path in (rehearsed.directory / "out").iterdir()} == {".json", ".jsonl", ".png", ".svg"}
     sent = [line for line in rehearsed.lines() if isinstance(line, RequestRecord)]
     assert Counter(line.outcome for line in sent).keys() == {"ok"}
+    judge_by_the_server(sent, rehearsed.get(f"requests?after={before}"), users=1 + 4 + 24)
     assert rehearsed.left_behind() == []
+
+
+def judge_by_the_server(sent: list[RequestRecord], served: list[dict[str, Any]], users: int) -> None:
+    """The rehearsal's own account of the run against our records; both read this machine's monotonic clock."""
+    assert len(served) == len(sent), "one attempt a request, none forgotten"
+    assert len({trace["connection"] for trace in served}) == users, "one connection a user, reused"
+    edges = [(trace["arrival_ns"], 1) for trace in served] + [(trace["end_ns"], -1) for trace in served]
+    level = most = 0
+    for _, step in sorted(edges):
+        level += step
+        most = max(most, level)
+    assert most == 24, "never more than N in flight"
+    ours = sorted(line.first_audio_ns - line.sent_ns for line in sent if line.first_audio_ns is not None)
+    theirs = sorted(trace["first_byte_ns"] - trace["arrival_ns"] for trace in served)
+    assert 0 < (ours[len(ours) // 2] - theirs[len(theirs) // 2]) / 1e6 < 20
 
 
 def test_n_is_split_exactly_over_two_processes(rehearsed: Rehearsed) -> None:
