@@ -8,14 +8,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import boto3
-from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from rehearsal.client import client
 from rehearsal.errors import RehearsalError
 from rehearsal.fleet.logs import log_group
 from rehearsal.image import Image
-from rehearsal.settings import ACCESS_KEY, SECRET_KEY
 
 POLL_S = 0.1
 STARTUP_TIMEOUT_S = 600
@@ -39,17 +37,12 @@ class Seed:
 
 def create(url: str, region: str, seed: Seed, progress: Callable[[str], None]) -> bool:
     """Wait until the endpoint is in service; False when it was there already, in whatever shape."""
-    session: Any = boto3.Session(ACCESS_KEY, SECRET_KEY, region_name=region)
-
-    def client(name: str) -> Any:
-        return session.client(name, endpoint_url=url, config=Config(retries={"mode": "standard"}))
-
-    sagemaker = client("sagemaker")
+    sagemaker = client(url, region, "sagemaker")
     missing = not _exists(lambda: sagemaker.describe_endpoint(EndpointName=seed.endpoint))
     if missing:
-        image = seed.image.push(client("ecr"), seed.repository)
-        role = _role(client("iam"), f"{seed.endpoint}-execution")
-        _log_group(client("logs"), log_group(seed.endpoint))
+        image = seed.image.push(client(url, region, "ecr"), seed.repository)
+        role = _role(client(url, region, "iam"), f"{seed.endpoint}-execution")
+        _log_group(client(url, region, "logs"), log_group(seed.endpoint))
         _endpoint(sagemaker, seed, image, role)
     _wait(sagemaker, seed.endpoint, progress)
     return missing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -25,11 +26,18 @@ def run(settings: Settings, state: StateDir) -> int:
     lock = state.hold()
     if lock is None:
         raise RehearsalError("a rehearsal already runs here", "python -m rehearsal status")
+    _forget_aws_configuration()
     from rehearsal.server import serve
 
     with lock:
         asyncio.run(serve(settings, state))
     return 0
+
+
+def _forget_aws_configuration() -> None:
+    """The user's profile, address or keys are not for the server, which is the AWS they point to."""
+    for name in [name for name in os.environ if name.startswith("AWS_")]:
+        del os.environ[name]
 
 
 if __name__ == "__main__":

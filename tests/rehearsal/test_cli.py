@@ -43,6 +43,13 @@ def test_up_twice_env_and_down(fresh: Up) -> None:
     assert json.loads(fresh.run("status", "--json").out) == {"up": False}
 
 
+def test_the_users_own_aws_configuration_is_not_looked_at(fresh: Up, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("AWS_PROFILE", "nobody")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
+    fresh.start("--seed")
+    assert "STAGE" in fresh.run("logs", "--endpoint", ENDPOINT).out
+
+
 def test_a_killed_rehearsal_leaves_no_container_and_the_next_up_works(fresh: Up) -> None:
     fresh.start("--seed")
     server, container = pids(fresh)
