@@ -60,7 +60,8 @@ def test_a_stream_that_ends_early_is_broken() -> None:
     importlib.util.find_spec("aws_sdk_sagemaker_runtime_http2") is None, reason="needs Python 3.12 and the bidi extra"
 )
 def test_a_ladder_over_bidirectional_streams(tmp_path: Path) -> None:
-    own = os.environ | {"HEADROOM_REHEARSAL_DIR": str(tmp_path / "rehearsal")}
+    root = str(Path(__file__).resolve().parents[2])
+    own = os.environ | {"HEADROOM_REHEARSAL_DIR": str(tmp_path / "rehearsal"), "PYTHONPATH": root}
 
     def run(*arguments: str, **environment: str) -> str:
         command = [sys.executable, "-m", *arguments]

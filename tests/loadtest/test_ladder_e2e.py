@@ -30,7 +30,8 @@ QUICK_STAGES = "provisioning=0.1,container_start=0,health_check=0,routing=0"
 SERVICE = ["REPLAY_SERVICE_MEAN_MS=20", "REPLAY_SERVICE_P95_MS=21"]
 REPLAY = [*SERVICE, "REPLAY_STAGES_S=framework_init=0,weights_ready=0,warmup_done=0"]
 QUICK = ["--hold-s", "3.5", "--measure-window-s", "2.5", "--idle-s", "0.2", "--slo-ms", "250", "--force"]
-LOCUSTFILE = str(Path(__file__).resolve().parents[2] / "loadtest" / "ladder.py")
+ROOT = Path(__file__).resolve().parents[2]
+LOCUSTFILE = str(ROOT / "loadtest" / "ladder.py")
 
 
 @dataclass
@@ -111,7 +112,8 @@ def _works_in(process: psutil.Process, directory: Path) -> bool:
 
 @pytest.fixture(scope="module")
 def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]:
-    own = os.environ | {"HEADROOM_REHEARSAL_DIR": str(tmp_path_factory.mktemp("rehearsal"))}
+    # Commands run in directories of their own and still run this checkout.
+    own = os.environ | {"HEADROOM_REHEARSAL_DIR": str(tmp_path_factory.mktemp("rehearsal")), "PYTHONPATH": str(ROOT)}
 
     def rehearsal(*arguments: str) -> str:
         command = [sys.executable, "-m", "rehearsal", *arguments]

@@ -99,7 +99,8 @@ def test_a_stopped_server_makes_rate_times_seconds_requests_late(null: subproces
 
 @pytest.mark.slow
 def test_rates_measure_the_metric_ratio(tmp_path: Path) -> None:
-    own = os.environ | {"HEADROOM_REHEARSAL_DIR": str(tmp_path / "rehearsal")}
+    root = str(Path(__file__).resolve().parents[2])
+    own = os.environ | {"HEADROOM_REHEARSAL_DIR": str(tmp_path / "rehearsal"), "PYTHONPATH": root}
 
     def command(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
         line = [sys.executable, "-m", *arguments]
