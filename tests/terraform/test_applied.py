@@ -24,7 +24,7 @@ import boto3
 import pytest
 
 from .conftest import MODULE, REPOSITORY, Workdir, said
-from .operator import allowed, of_provider_log
+from .iam_calls import of_provider_log, refused
 
 pytestmark = [pytest.mark.terraform, pytest.mark.e2e, pytest.mark.timeout(400)]
 
@@ -44,6 +44,7 @@ class Account:
     """The rehearsal, one applied module and what a test left for the next."""
 
     workdir: Workdir
+    rehearsal: Callable[..., str]
     variables: dict[str, Any]
     foundation: concurrent.futures.Future[subprocess.CompletedProcess[str]] = field(
         default_factory=concurrent.futures.Future
@@ -105,7 +106,7 @@ def account(make_workdir: Callable[..., Workdir], tmp_path_factory: pytest.TempP
         with concurrent.futures.ThreadPoolExecutor(1) as pool:
             log = str(tmp_path_factory.mktemp("provider-log") / "provider.log")
             environment = dict(pairs) | {"TF_LOG_PROVIDER": "DEBUG", "TF_LOG_PATH": log}
-            found = Account(make_workdir("applied", **environment), dict(FOUNDATION))
+            found = Account(make_workdir("applied", **environment), rehearsal, dict(FOUNDATION))
             found.foundation = pool.submit(found.apply_foundation)
             yield found
     finally:
@@ -198,9 +199,26 @@ def test_the_endpoint(account: Account) -> None:
     built(account, outputs["weights_project"])
     started = time.monotonic()
     account.apply(image_digest=digest)
-    assert account.foundation_s + time.monotonic() - started < 90
+    assert account.foundation_s + time.monotonic() - started < 90 * crowding()
     assert account.variant()["config"] == account.outputs()["endpoint_config_name"]
     assert account.plan().returncode == UNCHANGED, "the second plan is empty"
+
+
+def crowding() -> float:
+    """Runnable tasks for each core, at least 1: a limit in seconds stretches with it."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
+def test_an_update_that_was_rolled_back_fails_the_apply(account: Account) -> None:
+    before = account.variant()["config"]
+    account.rehearsal("fault", "rollback", "reason=the ping health check failed")
+    result = account.run("apply", "-auto-approve", container_environment={**ENVIRONMENT, "SCHEDULER": "fifo"})
+    account.rehearsal("fault", "rollback", "--clear")
+    assert result.returncode == 1
+    assert f"SageMaker runs {before}, intended was" in said(result)
+    assert account.variant()["config"] == before
+    account.apply()
+    assert account.variant()["config"] == before
 
 
 def test_roles_name_their_resources(account: Account) -> None:
@@ -308,7 +326,7 @@ def test_destroy_needs_no_plan_file_and_leaves_nothing(account: Account) -> None
 def test_the_operator_policy_allows_every_call(account: Account) -> None:
     found = of_provider_log(Path(account.workdir.environment["TF_LOG_PATH"]).read_text(encoding="utf-8"))
     assert {"sagemaker:UpdateEndpoint", "application-autoscaling:DeregisterScalableTarget"} <= found
-    assert found - allowed() == set()
+    assert refused(found) == []
 
 
 def left(account: Account) -> list[str]:

@@ -80,6 +80,23 @@ def test_the_planner_sets_a_variable_that_exists(tmp_path: Path) -> None:
     assert set(load(file)) == {"plan_json"} <= set(labelled(MODULE / "variables.tf", "variable"))
 
 
+@pytest.mark.parametrize(
+    ("make_variable", "name"), [("ENDPOINT", "endpoint_name"), ("VARIANT", "variant_name"), ("MODEL", "model_name")]
+)
+def test_make_and_the_module_default_to_the_same_names(make_variable: str, name: str) -> None:
+    makefile = (REPOSITORY / "Makefile").read_text()
+    (given,) = re.findall(rf"^{make_variable}\s*\?=\s*(\S+)", makefile, re.MULTILINE)
+    assert labelled(MODULE / "variables.tf", "variable")[name]["default"] == given
+
+
+def test_documents_name_variables_that_exist() -> None:
+    known = set(labelled(MODULE / "variables.tf", "variable"))
+    documents = [REPOSITORY / "README.md", *(REPOSITORY / "docs").glob("*.md"), *MODULE.glob("examples/*/README.md")]
+    named = {name for file in documents for name in re.findall(r"-var[ =]'?(\w+)=", file.read_text(encoding="utf-8"))}
+    assert named
+    assert named <= known
+
+
 @pytest.mark.parametrize("name", ["minimal", "complete"])
 def test_examples_set_only_variables_that_exist(name: str) -> None:
     known = set(labelled(MODULE / "variables.tf", "variable"))

@@ -1,23 +1,17 @@
-"""What an operator needs: calls to IAM actions, and the documented policy."""
+"""What an operator needs for Terraform: calls as IAM actions, against the documented policy."""
 
 from __future__ import annotations
 
-import functools
+import fnmatch
 import json
 import re
 from pathlib import Path
-
-import boto3
-import botocore.session
 
 POLICY = Path(__file__).parents[2] / "docs" / "operator-policy.json"
 
 PREFIXES = {
     "Application Auto Scaling": "application-autoscaling",
     "CloudWatch Logs": "logs",
-    "Service Quotas": "servicequotas",
-    "service-quotas": "servicequotas",
-    "sagemaker-runtime": "sagemaker",
 }
 # Where IAM names an action otherwise than the API names the call.
 RENAMED = {
@@ -56,6 +50,12 @@ def allowed() -> set[str]:
     return found
 
 
+def refused(actions: set[str]) -> list[str]:
+    """Those the policy does not allow."""
+    patterns = allowed()
+    return sorted(name for name in actions if not any(fnmatch.fnmatchcase(name, pattern) for pattern in patterns))
+
+
 def of_provider_log(text: str) -> set[str]:
     """From a Terraform provider log at debug level."""
     found = set()
@@ -65,24 +65,3 @@ def of_provider_log(text: str) -> set[str]:
         if service and call:
             found.add(action(service[1], call[1]))
     return found
-
-
-def of_sources(folder: Path) -> set[str]:
-    """Every boto3 call of a service that a file asks a client for: as an attribute, or by name for a paginator."""
-    found = set()
-    for file in folder.rglob("*.py"):
-        text = file.read_text(encoding="utf-8")
-        services = re.findall(r'\bcontrol\("([a-z0-9-]+)"\)', text)
-        services += ["sagemaker-runtime"] if "invoke_endpoint" in text else []
-        words = set(re.findall(r"\.(\w+)", text)) | set(re.findall(r'"(\w+)"', text))
-        for service in services:
-            found |= {action(service, call) for word, call in calls(service).items() if word in words}
-    return found
-
-
-@functools.cache
-def calls(service: str) -> dict[str, str]:
-    """Method name to API name."""
-    session = boto3.Session(botocore_session=botocore.session.Session(), region_name="us-east-1")
-    client = session.client(service, aws_access_key_id="none", aws_secret_access_key="none")
-    return dict(client.meta.method_to_api_mapping)
