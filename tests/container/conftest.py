@@ -153,7 +153,7 @@ class Process:
             connection.close()
 
     def wait_ready(self) -> None:
-        end_s = time.monotonic() + 30
+        end_s = time.monotonic() + 120
         while self.get("/ping") != 200:
             assert time.monotonic() < end_s, self.output
             assert self.process.poll() is None, self.output
