@@ -21,6 +21,7 @@ from planner.artifacts.validate import Validation
 from planner.errors import ExitCode, UsageError, exit_status
 from planner.pick import current
 from planner.prices import usd_per_h
+from scripts.aws import preflight
 from scripts.aws.endpoint import LiveEndpoint, describe, fingerprint
 from scripts.aws.freeze import frozen
 from scripts.aws.waiting import Clock, Progress
@@ -54,6 +55,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         print(dry_run(case))
         return 0
     run_id, clock = new_run_id(), Clock()
+    extra = max(0, case.forecast.simulated.peak_instances - case.live.current_instances)
+    preflight.require(preflight.run(case.live, extra_instances=extra, force=args.force, clock=clock))
     load = open_loop(case, corpus=args.corpus, body_template=args.body_template, content_type=args.content_type)
     scenario = case.scenario
     ttl_s = scenario.ends_s[-1] + RESTORE_S
@@ -98,6 +101,9 @@ def prepare(args: argparse.Namespace) -> Case:
     if absent:
         raise UsageError(f"autoscaling is not live: no {', no '.join(absent)}", "make apply-plan")
     assert deployed.target is not None
+    price = usd_per_h(live.instance_type)
+    if args.max_usd is not None and price is None:
+        raise UsageError(f"--max-usd: no list price for {live.instance_type}", "use --max-minutes")
     qmax = _ladder(args, plan)
     identity = _identity(args, live, qmax)
     t_total_s = float(plan.inputs.get("t_total_s") or plan.surge.duration_s)
@@ -118,7 +124,7 @@ def prepare(args: argparse.Namespace) -> Case:
         scenario=scenario,
         forecast=forecast(plan, qmax, scenario, detection_bound_s=lag.bound_s, t_total_s=t_total_s),
         alarm_names=names,
-        budget=Budget(args.max_minutes, args.max_usd, usd_per_h(live.instance_type)),
+        budget=Budget(args.max_minutes, args.max_usd, price),
     )
 
 
@@ -215,6 +221,8 @@ def _check_flags(args: argparse.Namespace) -> None:
         value = getattr(args, name)
         if value is not None and not (math.isfinite(value) and value > 0):
             faults.append(f"--{name.replace('_', '-')} {value:g}: more than 0")
+    if args.seed < 0:
+        faults.append(f"--seed {args.seed}: 0 or more")
     if args.after_s < 0:
         faults.append(f"--after-s {args.after_s:g}: 0 or more")
     if faults:

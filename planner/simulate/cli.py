@@ -272,6 +272,8 @@ def _check(args: argparse.Namespace) -> None:
         value = getattr(args, name)
         if value is not None and not (math.isfinite(value) and value > 0):
             problems.append(f"--{name.replace('_', '-')} is {value}, expected a number above 0")
+    if args.seed < 0:
+        problems.append(f"--seed is {args.seed}, expected 0 or more")
     if args.plan and args.surge_ratio is not None:
         problems.append("--surge-ratio belongs to the plan; leave it out with --plan")
     if args.publish_delay_s < 0 or args.publish_delay_s % 10:

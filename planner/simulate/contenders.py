@@ -96,11 +96,14 @@ def by_rule(name: str, contest: Contest) -> Contender:
     target, threshold = derived.scaling_target_value, derived.scale_in_threshold
     out_s, in_s = derived.scale_out_cooldown_s, derived.scale_in_cooldown_s
     into = "never in" if threshold is None else f"in below {threshold:g}"
+    limits = f"out above {target:g}, {into}, cooldowns {out_s}/{in_s} s"
+    start = contest.start(derived.load_at_trigger_rps)
+    reads = window_max(contest.service, derived.queue_max_depth, start, derived.load_at_trigger_rps)
     return Contender(
         name=name,
-        setting=f"out above {target:g}, {into} (10 s Maximum), cooldowns {out_s}/{in_s} s",
+        setting=f"{limits}; {start} at the trigger load read {reads:.1f}",
         make=lambda: policies.concurrency(target, threshold, out_cooldown_s=out_s, in_cooldown_s=in_s),
-        start_instances=contest.start(derived.load_at_trigger_rps),
+        start_instances=start,
     )
 
 
@@ -117,7 +120,7 @@ def drain_fleet(name: str, contest: Contest) -> Contender:
     out_s, in_s = derived.scale_out_cooldown_s, derived.scale_in_cooldown_s
     return Contender(
         name=name,
-        setting=f"out above {target:g}, in below {threshold:g}: drain's loads as a fleet of {count} reads them",
+        setting=f"out above {target:g}, in below {threshold:g}; drain's two loads as {count} instances read them",
         make=lambda: policies.concurrency(target, threshold, out_cooldown_s=out_s, in_cooldown_s=in_s),
         start_instances=contest.start(load_rps),
     )
