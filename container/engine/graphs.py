@@ -107,7 +107,7 @@ def pad_time(x: Tensor, length: int) -> Tensor:
 def capture(run: Graphed, inputs: tuple[Tensor, ...], pool: Any) -> Graphed:
     """``run`` as one graph over fixed buffers. What it returns is overwritten by the next replay from the pool."""
     buffers = [x.clone() for x in inputs]
-    side = torch.cuda.Stream()
+    side = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     side.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(side):
         for _ in range(2):  # libraries choose algorithms and make plans here, which a capture forbids

@@ -110,7 +110,7 @@ def test_batch_of_eight_in_double_precision(model: ModelDir, items: list[Item], 
         upstream.decoder.generator.stft.window = window.double()
         try:
             batch = double(items, mixed_noise(double.network))
-            for index in (0, 4, 7):
+            for index in (0, 4):
                 reference, durations = upstream_run(upstream, items[index], index)
                 assert batch[index].durations == durations
                 assert np.abs(batch[index].samples - reference).max() <= 1e-7
