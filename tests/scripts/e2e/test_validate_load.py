@@ -118,9 +118,10 @@ def deploy(out: Path, rule: Rule, service_s: float = SERVICE_S) -> list[str]:
 
 def _apply(plan: Plan) -> None:
     derived, scaling = plan.derived, boto3.client("application-autoscaling")
-    live = {f"{name}Suspended": False for name in ("DynamicScalingIn", "DynamicScalingOut", "ScheduledScaling")}
+    # Outside the run nothing may scale, or what a run must leave as it was would change by itself.
+    held = {f"{name}Suspended": True for name in ("DynamicScalingIn", "DynamicScalingOut", "ScheduledScaling")}
     scaling.register_scalable_target(
-        **OF, MinCapacity=derived.min_instances, MaxCapacity=derived.max_instances, SuspendedState=live
+        **OF, MinCapacity=derived.min_instances, MaxCapacity=derived.max_instances, SuspendedState=held
     )
     scaling.put_scaling_policy(
         **OF,
