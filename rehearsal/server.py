@@ -54,6 +54,7 @@ HOST = "127.0.0.1"
 """With ``localhost`` S3 clients go virtual-host style and fail."""
 KEEPALIVE_S = 75.0
 STOP_CONTAINERS_WITHIN_S = 5.0
+LOOK_AFTER_STATE_EVERY_S = 2.0
 
 
 class Rehearsal:
@@ -145,6 +146,7 @@ async def serve(settings: Settings, state: StateDir) -> None:
             bidi_url, bidi_ca = http2.url, str(identity.bundle)
         url = f"http://{HOST}:{port}"
         state.announce(Running(os.getpid(), port, url, settings.region, bidi_url, bidi_ca))
+        background.append(_started(_until_forgotten(state, stop), stop))
         try:
             await stop.wait()
         finally:
@@ -157,6 +159,14 @@ async def serve(settings: Settings, state: StateDir) -> None:
             await rehearsal.stop_instances()
             await runner.cleanup()
             rehearsal.moto.close()
+
+
+async def _until_forgotten(state: StateDir, stop: asyncio.Event) -> None:
+    """Without its state directory nobody could ever stop this process; so it stops itself."""
+    while state.announces(os.getpid()):
+        await asyncio.sleep(LOOK_AFTER_STATE_EVERY_S)
+    log.warning("%s no longer names this process", state.path)
+    stop.set()
 
 
 async def _listen(runner: web.AppRunner, port: int) -> int:

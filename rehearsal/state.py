@@ -89,6 +89,11 @@ class StateDir:
         """Say where this server answers."""
         _write_atomically(self.path / "running.json", json.dumps(asdict(running)))
 
+    def announces(self, pid: int) -> bool:
+        """Whether the directory still says that this process is the server."""
+        found = self._read()
+        return found is not None and found.pid == pid
+
     def withdraw(self) -> None:
         """Forget the last server."""
         (self.path / "running.json").unlink(missing_ok=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -58,6 +59,13 @@ def test_a_killed_rehearsal_leaves_no_container_and_the_next_up_works(fresh: Up)
     assert json.loads(fresh.run("status", "--json").out) == {"up": False}
     fresh.start()
     assert fresh.truth("state")["endpoints"] == []
+
+
+def test_a_server_without_its_state_directory_ends_itself(fresh: Up) -> None:
+    fresh.start("--seed")
+    running = pids(fresh)
+    shutil.rmtree(fresh.directory)
+    until(lambda: not [pid for pid in running if start_ticks(pid)], timeout_s=20)
 
 
 def test_leftovers_of_a_killed_rehearsal_are_killed(tmp_path: Path) -> None:
