@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import atexit
+import signal
 from contextlib import ExitStack
-from types import TracebackType
-from typing import ClassVar, Self
+from types import FrameType, TracebackType
+from typing import Any, ClassVar, Self
 
 from planner.errors import HeadroomError, Interrupted, report
 from scripts.aws.endpoint import LiveEndpoint
@@ -24,13 +25,27 @@ class Hold:
         self._ended = False
         self._signals: Signals | None = None
         self.live = live
+        self.caught: str | None = None
+        """The signal that asked for the end; Locust swallows the interrupt it becomes."""
         if freeze:
             held = frozen(live, run_id=run_id, pin_instances=1, force=force, ttl_s=ttl_s)
             self.live = self._stack.enter_context(held).live
         else:
             self._signals = self._stack.enter_context(Signals())
+        self._listen()
         Hold.current = self
         atexit.register(self._last_resort)
+
+    def _listen(self) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            before = signal.getsignal(number)
+
+            def note(caught: int, frame: FrameType | None, before: Any = before) -> None:
+                self.caught = self.caught or signal.Signals(caught).name
+                before(caught, frame)
+
+            if callable(before):
+                signal.signal(number, note)
 
     def __enter__(self) -> Self:
         self._ended = True

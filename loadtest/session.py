@@ -38,10 +38,10 @@ class Session:
         self._hold = Hold(live, run_id=self._run_id, force=settings.common.force, ttl_s=estimate.freeze_ttl_s(settings))
         self._live = self._hold.live
         self._method = settings.method(load_processes)
-        self._inbox = Inbox(RunClock())
-        self._clock = RunClock()
+        clock = RunClock()
+        self._inbox = Inbox(clock)
         self._conductor = Conductor(
-            settings, self._method, self._clock, self._inbox, announce, self._on_rung, settings.common.variant
+            settings, self._method, clock, self._inbox, announce, self._on_rung, settings.common.variant
         )
         self._joins: list[gevent.Greenlet] = []
         self._crash: BaseException | None = None
@@ -90,7 +90,7 @@ class Session:
             return
         if self._crash is not None and isinstance(self._crash, Exception):
             raise self._crash
-        if not self._inbox.alive():
+        if not self._hold.caught and self._inbox.anchors() and not self._inbox.alive():
             raise Undecided("every load worker was lost", f"look at the workers' output; {partial}")
         self._screen.line(partial)
         raise KeyboardInterrupt
