@@ -10,6 +10,7 @@ import asyncio
 import json
 import os
 import random
+import signal
 import socket
 import statistics
 import subprocess
@@ -244,6 +245,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the containers must not outlive this process
     result = asyncio.run(compare(options.engine, options.callers, options.requests, options.repeats, options.seed))
     print(json.dumps(result, indent=2)) if options.json else show(result)
     return 0
