@@ -19,6 +19,8 @@ T_TOTAL_TOLERANCE = 0.25
 SCALE_IN_PERIOD_S = 60.0
 SCALE_IN_BOUND_S = 4 * SCALE_IN_PERIOD_S
 """Three whole one-minute periods, and the one in which the load fell."""
+LATE_SHARE = 0.1
+"""Of the SLO: a client later than this by p99 is measuring itself."""
 LEAST_REQUESTS = 200
 """Fewer in the surge and five points are within two standard errors."""
 FAULTS_LIMIT = 0.01
@@ -39,6 +41,7 @@ class Observed:
     surge_lasted_s: float
     """How long the surge was watched; shorter than planned when a budget stopped it."""
     quiet_lasted_s: float
+    slo_ms: float
     late_p99_ms: float | None
     stopped_by: str | None
 
@@ -101,7 +104,7 @@ def unsound(observed: Observed) -> list[str]:
         doubts.append(f"stopped by {observed.stopped_by} before the surge was over")
     if surge.offered < LEAST_REQUESTS:
         doubts.append(f"only {surge.offered} requests in the surge, {LEAST_REQUESTS} are needed")
-    if observed.late_p99_ms is not None and observed.late_p99_ms > LATE_MS * 10:
+    if observed.late_p99_ms is not None and observed.late_p99_ms > max(LATE_MS, LATE_SHARE * observed.slo_ms):
         doubts.append(f"the client fell behind its schedule (p99 {observed.late_p99_ms:.0f} ms late)")
     faults = sum(surge.other.values())
     if surge.offered and faults / surge.offered > FAULTS_LIMIT:

@@ -72,6 +72,7 @@ def _observed(case: Case, load: Load, conducted: Conducted, changes: Seen, parts
         scale_in_s=_since(changes.scaled_in_s, quiet_from_s),
         surge_lasted_s=ends_s - begins_s,
         quiet_lasted_s=max(0.0, lasted_s - quiet_from_s) if scenario.quiet_s else 0.0,
+        slo_ms=case.qmax.method.slo_ms,
         late_p99_ms=lateness_p99_ms(load.records),
         stopped_by=conducted.stopped_by if lasted_s < scenario.surge_ends_s else None,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import subprocess
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -172,10 +173,17 @@ def folder_of(flags: list[str]) -> str:
     return flags[flags.index("--artifacts") + 1]
 
 
+def conclusive(done: subprocess.CompletedProcess[str]) -> subprocess.CompletedProcess[str]:
+    """A machine that cannot keep the schedule rightly gives no verdict; that is no fault of the plan."""
+    if done.returncode == 4 and "fell behind" in done.stdout:
+        pytest.skip("this machine is too busy to send on time")
+    return done
+
+
 def test_a_plan_from_a_ladder_that_promises_twice_too_much_is_wrong(endpoint: Rehearsed) -> None:
     flags = deploy(endpoint.out, "drain", service_s=SERVICE_S / 2)
     before = endpoint.durable()
-    done = endpoint.run("validate_load", *flags, "--hold-s", "4", "--surge-s", "16", "--after-s", "0")
+    done = conclusive(endpoint.run("validate_load", *flags, "--hold-s", "4", "--surge-s", "16", "--after-s", "0"))
     assert done.returncode == 3, done.stderr
     assert "the plan was WRONG" in done.stdout
     assert verdicts(folder_of(flags), "plan")["shed_fraction"] == "wrong"
@@ -218,7 +226,7 @@ def test_an_honest_plan_is_right_and_the_simulator_agrees(endpoint: Rehearsed, r
     """headroom says it sheds and does; drain says it does not and does not. Within five points and one period."""
     flags = deploy(endpoint.out, rule)
     before = endpoint.durable()
-    done = endpoint.run("validate_load", *flags, "--hold-s", "20", "--after-s", "5", "--json")
+    done = conclusive(endpoint.run("validate_load", *flags, "--hold-s", "20", "--after-s", "5", "--json"))
     assert done.returncode == 0, done.stderr + done.stdout
     found = json.loads(done.stdout)
     surge = next(part for part in found["stretches"] if part["name"] == "surge until new capacity")

@@ -61,6 +61,7 @@ OBSERVED = Observed(
     scale_in_s=None,
     surge_lasted_s=320,
     quiet_lasted_s=0.0,
+    slo_ms=3000,
     late_p99_ms=3.0,
     stopped_by=None,
 )
