@@ -26,6 +26,7 @@ def run(settings: Settings, state: StateDir) -> int:
     lock = state.hold()
     if lock is None:
         raise RehearsalError("a rehearsal already runs here", "python -m rehearsal status")
+    state.kill_leftovers()
     _forget_aws_configuration()
     from rehearsal.server import serve
 

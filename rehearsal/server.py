@@ -146,6 +146,7 @@ async def serve(settings: Settings, state: StateDir) -> None:
             bidi_url, bidi_ca = http2.url, str(identity.bundle)
         url = f"http://{HOST}:{port}"
         state.announce(Running(os.getpid(), port, url, settings.region, bidi_url, bidi_ca))
+        log.info("up at %s", url)
         background.append(_started(_until_forgotten(state, stop), stop))
         try:
             await stop.wait()
