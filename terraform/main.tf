@@ -68,6 +68,7 @@ module "endpoint" {
 
   endpoint_name               = var.endpoint_name
   variant_name                = var.variant_name
+  name_salt                   = var.name_salt
   environment                 = local.environment
   instance_type               = var.instance_type
   initial_instance_count      = max(var.initial_instance_count, try(local.plan.min_instances, 1))

@@ -118,6 +118,13 @@ variable "initial_instance_count" {
   }
 }
 
+variable "name_salt" {
+  description = "Part of the names' hash; a new value lets you go back to content whose names a rolled back update left taken"
+  type        = string
+  default     = ""
+  nullable    = false
+}
+
 variable "container_environment" {
   description = "Environment of the container; MAX_QUEUE_DEPTH is set from the plan"
   type        = map(string)

@@ -96,6 +96,19 @@ run "another_bound_is_another_model" {
   }
 }
 
+run "a_salt_makes_new_names" {
+  command = plan
+
+  variables {
+    name_salt = "again"
+  }
+
+  assert {
+    condition     = output.sagemaker_model_name != run.base.sagemaker_model_name && output.endpoint_config_name != run.base.endpoint_config_name
+    error_message = "the same content under new names"
+  }
+}
+
 run "the_instance_count_is_no_content" {
   command = plan
 

@@ -217,8 +217,10 @@ def test_an_update_that_was_rolled_back_fails_the_apply(account: Account) -> Non
     assert result.returncode == 1
     assert f"SageMaker runs {before}, intended was" in said(result)
     assert account.variant()["config"] == before
-    account.apply()
-    assert account.variant()["config"] == before
+    account.apply(name_salt="again")
+    assert account.variant()["config"] not in (before, "")
+    remaining = account.client("sagemaker").list_models()["Models"]
+    assert [model["ModelName"] for model in remaining] == [account.outputs()["sagemaker_model_name"]]
 
 
 def test_roles_name_their_resources(account: Account) -> None:

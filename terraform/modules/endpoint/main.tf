@@ -11,6 +11,7 @@ locals {
     vpc_config        = var.vpc_config
     role              = "${var.endpoint_name}-endpoint"
     network_isolation = true
+    salt              = var.name_salt
   }
   model_name = "${var.endpoint_name}-${substr(sha256(jsonencode(local.model)), 0, 8)}"
 

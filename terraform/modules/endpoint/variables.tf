@@ -8,6 +8,12 @@ variable "variant_name" {
   type        = string
 }
 
+variable "name_salt" {
+  description = "Part of the names' hash, changed to get new names for the same content"
+  type        = string
+  default     = ""
+}
+
 variable "image" {
   description = "Repository and digest of the container image"
   type = object({
