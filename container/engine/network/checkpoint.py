@@ -57,6 +57,8 @@ def _translate(nested: dict[str, dict[str, Tensor]], dtype: torch.dtype) -> dict
         if key.endswith(".weight_v"):
             name = key.removesuffix("_v")
             value = fold_weight_norm(value, flat[f"{name}_g"])
+        else:
+            value = value.clone()  # the file's mapping, half of it needed no more, is given up
         for pattern, replacement in RENAMED:
             name = pattern.sub(replacement, name)
         state[name] = value
