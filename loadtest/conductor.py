@@ -21,6 +21,10 @@ DRAIN_GRACE_S = 10.0
 DEAD_AFTER_S = 10.0
 """Nothing but failures for this long: the endpoint is gone and higher rungs would learn nothing."""
 DEAD_LEAST = 5
+ENOUGH = 59
+"""Completions below which no bound on a p95 exists; a slow server's window stays open until it has them."""
+EXTEND_MOST = 3
+"""Times the hold."""
 LOST_PAUSE_S = 6.0
 """Until Locust itself has noticed a lost worker and deals users to the others only."""
 
@@ -145,17 +149,27 @@ class Conductor:
         assert self.current.hold_from_ns is not None
         self._check_workers()
         self._check_answers()
-        if self.phase is Phase.HOLD and self._clock.now_ns() >= self._planned_end_ns():
+        now_ns = self._clock.now_ns()
+        if self.phase is not Phase.HOLD or now_ns < self._planned_end_ns():
+            return
+        if self._completions_by(now_ns) >= ENOUGH or now_ns >= self._planned_end_ns(EXTEND_MOST):
             self._end_hold()
 
-    def _planned_end_ns(self) -> int:
+    def _completions_by(self, until_ns: int) -> int:
         assert self.current is not None
-        return (self.current.hold_from_ns or 0) + int(self._settings.hold_s * 1e9)
+        from_ns = self._planned_end_ns() - int(self._settings.measure_window_s * 1e9)
+        return sum(from_ns <= record.done_ns < until_ns for record in self._inbox.rows(self.current.job.id).records)
+
+    def _planned_end_ns(self, times: int = 1) -> int:
+        assert self.current is not None
+        return (self.current.hold_from_ns or 0) + int(times * self._settings.hold_s * 1e9)
 
     def _end_hold(self) -> None:
         assert self.current is not None
         now_ns = self._clock.now_ns()
-        self.current.hold_until_ns = min(now_ns, self._planned_end_ns()) if self.current.hold_from_ns else None
+        extended = now_ns >= self._planned_end_ns() and self._completions_by(self._planned_end_ns()) < ENOUGH
+        until_ns = now_ns if extended else min(now_ns, self._planned_end_ns())
+        self.current.hold_until_ns = until_ns if self.current.hold_from_ns else None
         self.current.since_ns = now_ns
         self.phase = Phase.DRAIN
 
@@ -192,7 +206,9 @@ class Conductor:
     def _window(self, current: Climbing) -> Window | None:
         if current.hold_from_ns is None or current.hold_until_ns is None:
             return None
-        start_ns = max(current.hold_from_ns, current.hold_until_ns - int(self._settings.measure_window_s * 1e9))
+        planned_ns = current.hold_from_ns + int(self._settings.hold_s * 1e9)
+        ends_ns = min(current.hold_until_ns, planned_ns)
+        start_ns = max(current.hold_from_ns, ends_ns - int(self._settings.measure_window_s * 1e9))
         return Window(start_ns, current.hold_until_ns) if start_ns < current.hold_until_ns else None
 
     def _check_workers(self) -> None:
