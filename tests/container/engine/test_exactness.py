@@ -102,15 +102,16 @@ def test_batch_of_eight_with_the_source_injected(exact: Synthesiser, upstream: A
         assert np.abs(ours.samples - reference).max() <= 2e-4  # phase of near-silent bins; see the float64 test
 
 
-def test_batch_of_eight_in_double_precision(model: ModelDir, items: list[Item], upstream: Any) -> None:
+@pytest.mark.parametrize("count", [3, pytest.param(8, marks=pytest.mark.slow)])
+def test_batch_in_double_precision(model: ModelDir, items: list[Item], upstream: Any, count: int) -> None:
     with default_type(torch.float64):
         double = Synthesiser(load_network(model.checkpoint, torch.float64), CPU)
         window = upstream.decoder.generator.stft.window
         upstream.double()
         upstream.decoder.generator.stft.window = window.double()
         try:
-            batch = double(items, mixed_noise(double.network))
-            for index in (0, 4):
+            batch = double(items[:count], mixed_noise(double.network))
+            for index in range(count):
                 reference, durations = upstream_run(upstream, items[index], index)
                 assert batch[index].durations == durations
                 assert np.abs(batch[index].samples - reference).max() <= 1e-7
@@ -122,13 +123,13 @@ def test_batch_of_eight_in_double_precision(model: ModelDir, items: list[Item], 
 def test_single_precision_is_within_the_thread_count_control(exact: Synthesiser, items: list[Item]) -> None:
     """End to end, tiny differences of pitch add up to phase; the same model on other threads shows as much."""
     noise = mixed_noise(exact.network)
-    index = 4
+    index = 1
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     one = exact([items[index]], lambda _i, n: noise(index, n))[0].samples
     torch.set_num_threads(2)
     two = exact([items[index]], lambda _i, n: noise(index, n))[0].samples
-    batch = exact(items, noise)[index].samples
+    batch = exact(items[:3], noise)[index].samples
     torch.set_num_threads(threads)
     assert snr_db(two, batch) >= min(snr_db(two, one), 60.0) - 6.0
 
@@ -161,7 +162,7 @@ def test_bf16_convolutions_keep_durations_and_the_spectrum(
     network = load_network(model.checkpoint)
     set_convolution_type(network.decoder, torch.bfloat16)
     noise = mixed_noise(exact.network)
-    full, reduced = exact(items[:4], noise), Synthesiser(network, CPU)(items[:4], noise)
+    full, reduced = exact(items[:2], noise), Synthesiser(network, CPU)(items[:2], noise)
     for one, other in zip(full, reduced, strict=True):
         assert one.durations == other.durations
         assert log_spectral_distance_db(one.samples, other.samples) < 1.0
