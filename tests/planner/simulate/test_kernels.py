@@ -158,8 +158,8 @@ def test_least_outstanding_waits_less_than_random() -> None:
     ("instances", "load", "cv", "rates", "routing", "duration_s"),
     [
         pytest.param(1, 0.8, 0.05, ARTICLE_RATES, "least_outstanding", 2_000, id="one, near-constant"),
-        pytest.param(3, 0.9, 1.0, ARTICLE_RATES, "least_outstanding", 1_500, id="three, exponential"),
-        pytest.param(20, 0.95, 0.05, ARTICLE_RATES, "least_outstanding", 800, id="twenty, near-constant"),
+        pytest.param(3, 0.9, 1.0, ARTICLE_RATES, "least_outstanding", 1_000, id="three, exponential"),
+        pytest.param(20, 0.95, 0.05, ARTICLE_RATES, "least_outstanding", 500, id="twenty, near-constant"),
         pytest.param(20, 1.1, 0.05, ARTICLE_RATES, "least_outstanding", 400, id="twenty, overloaded"),
         pytest.param(60, 1.25, 0.05, ARTICLE_RATES, "least_outstanding", 200, id="sixty, surged"),
         pytest.param(5, 0.7, 0.05, ARTICLE_RATES, "random", 1_000, id="five, random routing"),

@@ -12,7 +12,7 @@ from planner.simulate.search import Candidate, Found, Limits, Outcome
 
 ARTICLE = Path(__file__).parents[3] / "examples" / "article"
 INPUTS = ["--qmax", str(ARTICLE / "qmax.json"), "--ttotal", str(ARTICLE / "ttotal.json"), "--optimise", "cost"]
-SHORT = ["--instances", "3", "--ramp-s", "600", "--hold-s", "120"]
+SHORT = ["--instances", "3", "--ramp-s", "300", "--hold-s", "120"]
 
 
 def outcome(hours: float, shed: float, attainment: float) -> Outcome:
