@@ -13,6 +13,8 @@ VARIANT  ?= primary
 SLO_MS   ?= 3000
 OUT      ?= artifacts
 ARGS     ?=
+# Most tests wait for something; two at a time fit two cores. `PARALLEL=` runs them one by one.
+PARALLEL ?= -n 2 --dist loadfile
 
 TARGET_ENDPOINT = --endpoint $(ENDPOINT) --variant $(VARIANT)
 
@@ -52,10 +54,10 @@ $(VENV)/.done: pyproject.toml constraints.txt
 setup: $(VENV)/.done ## Create .venv with everything the rehearsal and the tests need
 
 test: setup ## Run the test suite
-	$(PY) -m pytest -q -m "not slow and not aws" $(ARGS)
+	$(PY) -m pytest -q -m "not slow and not aws" $(PARALLEL) $(ARGS)
 
 test-all: setup ## Run the slow tests too
-	$(PY) -m pytest -q -m "not aws" $(ARGS)
+	$(PY) -m pytest -q -m "not aws" $(PARALLEL) $(ARGS)
 
 check: setup ## Lint, types, Terraform format and security analysis
 	$(PY) -m ruff check .
