@@ -24,18 +24,22 @@ REHEARSED :=
 DEPLOYED  :=
 QMAX_ARGS :=
 TTOTAL_ARGS :=
+DEPLOY_ARGS :=
 else
 IN_ENV    = eval "$$($(PY) -m rehearsal env)" &&
 REHEARSED = rehearsal-up
 DEPLOYED  = rehearsal-bare
 QMAX_ARGS = $(REHEARSAL_LADDER)
 TTOTAL_ARGS = $(REHEARSAL_PROBE)
+DEPLOY_ARGS = $(REHEARSAL_ENV)
 endif
 
-# Short enough for a CPU; the published method (240 s hold, 60 s window) is the default everywhere else.
-REHEARSAL_LADDER ?= --rungs 1,2,4,8 --hold-s 48 --measure-window-s 45 --idle-s 2
+# About three minutes on a CPU; the published method (8 rungs, 240 s hold, 60 s window) is the default everywhere else.
+REHEARSAL_LADDER ?= --rungs 1,2,3,6 --hold-s 36 --measure-window-s 35 --idle-s 1
 # N and N/2 are rungs of that ladder.
-REHEARSAL_PROBE  ?= --probe-concurrency 4
+REHEARSAL_PROBE  ?= --probe-concurrency 6 --hold-s 30
+# One thread an instance, so that a second instance on this machine really adds capacity.
+REHEARSAL_ENV    ?= --env THREADS=1
 PEAK   ?= --peak-rps 10 --trough-rps 1
 
 .PHONY: help
@@ -83,9 +87,12 @@ clean: ## Remove what was measured here, not what is deployed
 
 ##@ Measure (AWS=1 for a real account)
 
-.PHONY: qmax ttotal plan plan-article
+.PHONY: qmax open-loop ttotal plan plan-article
 qmax: setup $(REHEARSED) ## Measure Q_max of one instance
 	$(IN_ENV) $(PY) -m loadtest.ladder $(TARGET_ENDPOINT) --model $(MODEL) --slo-ms $(SLO_MS) --out $(OUT) $(QMAX_ARGS) $(ARGS)
+
+open-loop: setup $(REHEARSED) ## Measure the metric ratio under Poisson arrivals, which the plan then prefers
+	$(IN_ENV) $(PY) -m loadtest.surge $(TARGET_ENDPOINT) --model $(MODEL) --slo-ms $(SLO_MS) --out $(OUT) --rates 0.5,0.7,0.85 $(ARGS)
 
 ttotal: setup $(REHEARSED) ## Measure T_total by stage
 	$(IN_ENV) $(PY) -m scripts.ttotal $(TARGET_ENDPOINT) --model $(MODEL) --out $(OUT) $(TTOTAL_ARGS) $(ARGS)
@@ -100,7 +107,7 @@ plan-article: setup ## Plan from the published measurements
 
 .PHONY: deploy apply-plan destroy tf-plan tf-test drift validate validate-load thaw
 deploy: setup $(DEPLOYED) ## Foundation, image, weights, endpoint
-	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) $(ARGS)
+	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) $(DEPLOY_ARGS) $(ARGS)
 
 apply-plan: setup $(DEPLOYED) ## Create autoscaling from the plan
 	$(IN_ENV) $(PY) -m scripts.apply_plan $(TARGET_ENDPOINT) $(ARGS)
@@ -109,7 +116,7 @@ destroy: setup $(DEPLOYED) ## Take it down (ALL=1 removes the weight cache and t
 	$(IN_ENV) $(PY) -m scripts.destroy $(TARGET_ENDPOINT) $(if $(ALL),--all) $(ARGS)
 
 tf-plan: setup $(DEPLOYED) ## Terraform plan as it would be applied
-	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) --plan-only $(ARGS)
+	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) $(DEPLOY_ARGS) --plan-only $(ARGS)
 
 tf-test: setup ## Terraform's own tests, offline
 	$(PY) -m scripts.terraform test
@@ -130,7 +137,7 @@ thaw: setup $(REHEARSED) ## Put back what an interrupted run left frozen
 
 .PHONY: rehearsal-up rehearsal-bare rehearsal-down rehearse-article simulate-article report demo
 rehearsal-up: setup
-	@$(PY) -m rehearsal up --seed
+	@$(PY) -m rehearsal up --seed $(TARGET_ENDPOINT) $(REHEARSAL_ENV)
 
 # Terraform creates the endpoint itself, so nothing is seeded.
 rehearsal-bare: setup

@@ -44,10 +44,11 @@ class Step:
 
 # One thread an instance, so that a second instance on this machine really doubles the capacity.
 INSTANCE_ENV = "THREADS=1"
-# p95 needs 59 answers a window for its bound; concurrency 4 and 2 are what T_total's probe compares.
-LADDER = ["--rungs", "1,2,4,8", "--hold-s", "48", "--measure-window-s", "45", "--idle-s", "2", "--slo-ms", "6000"]
-PROBE = ["--probe-concurrency", "4", "--baseline-s", "15", "--hold-s", "20", "--metric-wait-s", "30"]
-PEAK = ["--peak-rps", "2", "--trough-rps", "0.5", "--slo-ms", "6000"]
+# p95 needs 59 answers for its bound; concurrency 6 and 3 are what T_total's probe compares.
+LADDER = ["--rungs", "1,2,3,6", "--hold-s", "36", "--measure-window-s", "35", "--idle-s", "1"]
+PROBE = ["--probe-concurrency", "6", "--baseline-s", "20", "--hold-s", "30", "--metric-wait-s", "30"]
+# What two instances on two cores can carry.
+PEAK = ["--peak-rps", "2", "--trough-rps", "0.5"]
 
 
 def python(module: str, *arguments: str | Path) -> list[str]:
@@ -60,7 +61,7 @@ def with_terraform(target: Target) -> list[Step]:
     tf = ("--terraform-dir", target.terraform_dir)
     deploy = python("scripts.deploy", *_endpoint(target), "--model", target.model, *tf, "--env", INSTANCE_ENV)
     apply_plan = python("scripts.apply_plan", *_endpoint(target), *tf)
-    budget = ("--max-minutes", "4")
+    surge = ("--hold-s", "30", "--after-s", "15", "--max-minutes", "6")
     return [
         Step("rehearsal", "starting AWS on this machine", python("rehearsal up")),
         Step("deploy", "Terraform: registry, image, weights, endpoint", deploy),
@@ -69,7 +70,7 @@ def with_terraform(target: Target) -> list[Step]:
         _plan(target, "--tfvars", target.terraform_dir / "plan.auto.tfvars"),
         Step("apply", "Terraform: autoscaling from the plan", apply_plan),
         Step("validate", "comparing the deployed policy with the plan", _guard("scripts.validate", target, *tf)),
-        Step("surge", "replaying the surge", _guard("scripts.validate_load", target, *budget), accepts=(0, 3, 4)),
+        Step("surge", "replaying the surge", _guard("scripts.validate_load", target, *tf, *surge), accepts=(0, 3, 4)),
         _report(target),
     ]
 
