@@ -22,6 +22,9 @@ from container.weights.vocabulary import tokenise
 if TYPE_CHECKING:
     from container.settings import Settings
 
+EXPORT_GAIN = 1.5
+"""The export's inverse transform leaves out the division by the sum of squared windows: Hann, hop of a quarter."""
+
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
@@ -95,7 +98,7 @@ class OnnxEngine:
         except self._failures as error:
             self._dead = True
             raise EngineDead(f"synthesis failed: {error}") from error
-        samples = np.asarray(audio, np.float32).ravel()
+        samples = np.asarray(audio, np.float32).ravel() / np.float32(EXPORT_GAIN)
         if not np.isfinite(samples).all():
             raise EngineError("the export produced numbers that are not finite")
         return samples
