@@ -9,7 +9,6 @@ from typing import Literal
 import numpy as np
 
 from planner.artifacts.qmax import OpenLoop, Qmax
-from planner.instance import Instance, window_max
 from planner.ladder import usable
 
 RatioSource = Literal["closed_loop", "open_loop", "model", "unknown"]
@@ -57,8 +56,3 @@ def open_loop(artifacts: Sequence[OpenLoop]) -> Ratios:
         if rate.metric_ratio and not rate.client_bound and rate.in_flight_mean > 0
     }
     return Ratios("open_loop", tuple(sorted(found.items())))
-
-
-def model_ratio(instance: Instance, load_rps: float, occupancy: float) -> float:
-    """The chain's expected 10 s Maximum at a load over its mean occupancy."""
-    return window_max(instance, load_rps) / occupancy

@@ -7,8 +7,10 @@ from dataclasses import dataclass, replace
 
 from planner import rule
 from planner.artifacts.plan import Derived, Rule, Sizing, Surge
-from planner.conversion import Ratios, RatioSource, model_ratio
+from planner.conversion import Ratios, RatioSource
 from planner.errors import FactFails
+from planner.fleet_fit import Fit, fit
+from planner.fleet_reading import reading, server_of
 from planner.instance import Instance, mean_occupancy
 from planner.measured import Measured
 from planner.sizing import Served, per_instance_limit_rps, serve, throughput_instances
@@ -44,8 +46,10 @@ class Conversion:
     """The two thresholds in the alarm's units."""
 
     source: RatioSource
-    ratio_max: float | None
-    ratio_min: float | None
+    target: float | None
+    threshold: float | None
+    fit: Fit | None = None
+    """drain's levels for every fleet size; None under the published rule, which knows one instance."""
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,16 @@ def decide(measured: Measured, ask: Ask) -> Decision:
         )
     low, high = fleet(measured, ask, trigger, limit_rps)
     outcome = surge(instance, trigger.load_max_rps, trigger.c_max, ask.surge_ratio, duration_s)
-    conversion = convert(measured, ask, instance, trigger)
+    conversion = convert(measured, ask, instance, trigger, (low, high))
     emitted = measured.metric_scope != "variant_total"
     derived = Derived(
         q_max=measured.q_max,
         c_scale_max=trigger.c_max,
         c_scale_min=trigger.c_min,
-        metric_ratio=conversion.ratio_max,
+        metric_ratio=None if conversion.target is None else conversion.target / trigger.c_max,
         metric_ratio_source=conversion.source,
-        scaling_target_value=_product(trigger.c_max, conversion.ratio_max) if emitted else None,
-        scale_in_threshold=_product(trigger.c_min, conversion.ratio_min) if emitted else None,
+        scaling_target_value=conversion.target if emitted else None,
+        scale_in_threshold=conversion.threshold if emitted else None,
         w_max_s=rule.w_max_s(ask.slo_ms, measured.service_p95_s),
         queue_max_depth=measured.q_max,
         min_instances=low,
@@ -156,17 +160,20 @@ def fleet(measured: Measured, ask: Ask, trigger: Trigger, limit_rps: float) -> t
     return low, max(low, needed(ask.peak_rps))
 
 
-def convert(measured: Measured, ask: Ask, instance: Instance, trigger: Trigger) -> Conversion:
-    """Open-loop ratio if measured; else the published rule takes the closed loop's and drain the chain's own."""
-    if measured.open_loop.points:
-        return _measured_ratio(measured.open_loop, trigger)
+def convert(
+    measured: Measured, ask: Ask, instance: Instance, trigger: Trigger, instances: tuple[int, int]
+) -> Conversion:
+    """headroom: occupancy x measured ratio. drain: what fleets of ``instances`` read, carried from one if measured."""
     if ask.rule == "headroom":
-        return _measured_ratio(measured.closed_loop, trigger)
-    return Conversion(
-        source="model",
-        ratio_max=model_ratio(instance, trigger.load_max_rps, trigger.c_max),
-        ratio_min=model_ratio(instance, trigger.load_min_rps, trigger.c_min),
-    )
+        return _by_ratio(measured.open_loop if measured.open_loop.points else measured.closed_loop, trigger)
+    server = server_of(instance)
+    found = fit(server, trigger.load_max_rps, *instances)
+    ratio = measured.open_loop.at(trigger.c_max)
+    if ratio is None:
+        return Conversion("model", found.target, found.threshold, found)
+    agreement = ratio * trigger.c_max / reading(server, 1, trigger.load_max_rps)
+    found = found.scaled(agreement, instance.q_max)
+    return Conversion("open_loop", found.target, found.threshold, found)
 
 
 def first_chunk_alarm_ms(measured: Measured, ask: Ask, instance: Instance, trigger: Trigger) -> float:
@@ -184,10 +191,8 @@ def other_choices(ask: Ask) -> list[Ask]:
     return [choice for choice in every if (choice.rule, choice.sizing) != (ask.rule, ask.sizing)]
 
 
-def _measured_ratio(ratios: Ratios, trigger: Trigger) -> Conversion:
-    high = ratios.at(trigger.c_max)
-    return Conversion(ratios.source if high is not None else "unknown", high, ratios.at(trigger.c_min))
-
-
-def _product(occupancy: float, ratio: float | None) -> float | None:
-    return None if ratio is None else round(occupancy * ratio, 6)
+def _by_ratio(ratios: Ratios, trigger: Trigger) -> Conversion:
+    high, low = ratios.at(trigger.c_max), ratios.at(trigger.c_min)
+    if high is None or low is None:
+        return Conversion("unknown", None, None)
+    return Conversion(ratios.source, round(trigger.c_max * high, 6), round(trigger.c_min * low, 6))

@@ -6,21 +6,18 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from planner import rule
+from planner import fleet_findings
 from planner.artifacts.plan import Finding, FindingVerdict, StageEffect
 from planner.cost import Cost
 from planner.decision import Decision
-from planner.instance import fleet_window_max, window_max
+from planner.fleet_fit import Fit
+from planner.instance import window_max
 from planner.measured import Measured
 
 SPREAD_LIMIT = 0.2
 """Repeats that differ by more than this share of the smallest are named."""
 MODELLED_DEPTH = 128
 """Near saturation the expected Maximum of a deeper queue takes seconds to compute, and here it only illustrates."""
-FLEET, POOLED_DEPTH = 4, 256
-"""A fleet large enough to show what routing does to the metric, and small enough to compute at once."""
-EARLY_ENOUGH = 0.9
-"""A fleet that reads less than this share of the target triggers noticeably late."""
 SEVERITY: dict[FindingVerdict, int] = {"stop": 0, "warn": 1, "not_run": 2, "ok": 3}
 
 
@@ -35,6 +32,12 @@ class Case:
     cost: Cost
     ceiling_s: float
     stage_effect: StageEffect | None
+
+    @property
+    def price_usd_per_h(self) -> float | None:
+        """List price of one instance; None when the table does not have it."""
+        price = self.cost["usd_per_instance_h"]
+        return price if isinstance(price, float) else None
 
 
 def findings(case: Case) -> list[Finding]:
@@ -61,9 +64,9 @@ def surge_survival(case: Case) -> Finding:
         )
     drained = case.drain.derived
     spared = (outcome.shed_fraction - case.drain.outcome.shed_fraction) * 100
-    price = case.cost["usd_per_instance_h"]
+    price = case.price_usd_per_h
     more = drained.max_instances - d.max_instances
-    bill = f" (${abs(more * price):,.2f} an hour {'more' if more > 0 else 'less'})" if isinstance(price, float) else ""
+    bill = f" (${abs(more * price):,.2f} an hour {'more' if more > 0 else 'less'})" if price is not None else ""
     fleet = f"{more:+d} instances at peak{bill}" if more else "the same fleet at peak"
     return _finding(
         "surge_survival",
@@ -88,43 +91,30 @@ def peak_capacity(case: Case) -> Finding:
 
 
 def scale_in_safety(case: Case) -> Finding:
-    d, trigger = case.decision.derived, case.decision.trigger
-    if d.min_safe_instances is None:
-        return _finding(
-            "scale_in_safety",
-            "stop",
-            "a surge ratio of 1 puts scale-out and scale-in at the same threshold: the fleet would flap",
-            "plan for a surge ratio above 1",
-        )
-    ratio = rule.threshold_ratio(case.decision.ask.surge_ratio)
-    need = math.ceil(round(1 / (1 - trigger.load_min_rps / trigger.load_max_rps), 9))
-    detail = (
-        f"min_instances {d.min_instances}, and the threshold ratio {ratio:.2f} asks for "
-        f"{d.min_safe_instances}; by load, the rest of a fleet stays under the trigger when one leaves from "
-        f"{need} instances on"
-    )
-    if d.min_instances >= max(need, d.min_safe_instances):
-        return _finding("scale_in_safety", "ok", detail)
-    return _finding(
-        "scale_in_safety",
-        "warn",
-        detail,
-        f"below {max(need, d.min_safe_instances)} instances a scale-in may put the rest past the trigger and flap: "
-        f"raise --min-floor to {d.min_safe_instances} at least, or accept it at night",
-    )
+    return fleet_findings.scale_in_safety(case.decision)
+
+
+def fleet_reading(case: Case) -> Finding | None:
+    return fleet_findings.fleet_reading(case.decision, case.price_usd_per_h)
+
+
+def overshoot(case: Case) -> Finding | None:
+    return fleet_findings.overshoot(case.decision, case.price_usd_per_h)
 
 
 def metric_units(case: Case) -> Finding:
     d, conversion, trigger = case.decision.derived, case.decision.conversion, case.decision.trigger
-    if conversion.ratio_max is None:
+    target = conversion.target
+    if target is None or d.metric_ratio is None:
         return _finding(
             "metric_units",
             "stop",
             "no ratio between the 10 s Maximum the alarm reads and mean occupancy: thresholds are not emitted",
             "measure the ladder with CloudWatch reachable within 3 h, or an open-loop ladder (--open-loop)",
         )
-    target = trigger.c_max * conversion.ratio_max
-    shown = f"threshold {trigger.c_max:.2f} mean occupancy x {conversion.ratio_max:.3g} = {target:.2f} as 10 s Maximum"
+    if conversion.fit is not None:
+        return _levels(case, conversion.fit)
+    shown = f"threshold {trigger.c_max:.2f} mean occupancy x {d.metric_ratio:.3g} = {target:.2f} as 10 s Maximum"
     if target >= d.queue_max_depth:
         return _finding(
             "metric_units",
@@ -134,13 +124,6 @@ def metric_units(case: Case) -> Finding:
         )
     if conversion.source == "open_loop":
         return _finding("metric_units", "ok", f"{shown}; ratio measured under open arrivals{_width(case)}")
-    if conversion.source == "model":
-        return _finding(
-            "metric_units",
-            "ok",
-            f"{shown}; ratio is the chain's expected 10 s Maximum at the trigger load ({case.decision.instance.model})",
-            "an open-loop ladder (--open-loop) would replace the model by a measurement",
-        )
     expected = ""
     if d.queue_max_depth <= MODELLED_DEPTH:
         maximum = window_max(case.decision.instance, trigger.load_max_rps)
@@ -153,24 +136,19 @@ def metric_units(case: Case) -> Finding:
     )
 
 
-def fleet_reading(case: Case) -> Finding | None:
-    d, conversion = case.decision.derived, case.decision.conversion
-    target = d.scaling_target_value
-    instances = min(d.max_instances, FLEET, POOLED_DEPTH // d.queue_max_depth)
-    if conversion.source != "model" or target is None or instances < 2:
-        return None
-    reading = fleet_window_max(case.decision.instance, instances, d.load_at_trigger_rps)
+def _levels(case: Case, found: Fit) -> Finding:
+    trigger = case.decision.trigger
     detail = (
-        f"least-outstanding routing evens queues out: {instances} instances at the trigger load read a 10 s Maximum of "
-        f"about {reading:.1f} each, the target of {target:.1f} is what one alone reads"
+        f"trigger at {trigger.c_max:.2f} mean occupancy of one instance; out when three 10 s Maxima reach "
+        f"{found.out_level} in the busiest, in when three 60 s Maxima stay at or under {found.in_level}"
     )
-    if reading >= EARLY_ENOUGH * target:
-        return _finding("fleet_reading", "ok", detail)
+    if case.decision.conversion.source == "open_loop":
+        return _finding("metric_units", "ok", f"{detail}; scaled by the open-loop ladder{_width(case)}")
     return _finding(
-        "fleet_reading",
-        "warn",
-        f"{detail}: the alarm fires at a higher load than planned",
-        "compare drain with drain-fleet in `planner simulate`, or measure an open-loop ladder on the fleet",
+        "metric_units",
+        "ok",
+        f"{detail}; expected by the model of the fleet ({case.decision.instance.model})",
+        "an open-loop ladder (--open-loop) would replace the model of one instance by a measurement",
     )
 
 
@@ -347,6 +325,7 @@ CHECKS: tuple[Callable[[Case], Finding | None], ...] = (
     scale_in_safety,
     metric_units,
     fleet_reading,
+    overshoot,
     metric_scope,
     fingerprint,
     q_max_confidence,

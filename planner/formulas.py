@@ -6,11 +6,13 @@ from planner import rule
 from planner.artifacts.plan import Formula
 from planner.cost import Cost
 from planner.decision import Decision
+from planner.fleet_fit import Fit
 from planner.instance import SHED_LIMIT, steady_limit_rps
 from planner.measured import Measured
 
 PUBLISHED = "published rule"
 CHAIN = "flow-equivalent server (Chandy, Herzog, Woo 1975) with admission"
+POOLED = "busiest instance of a fleet under least-outstanding routing"
 
 Inputs = dict[str, float | int | str | None]
 
@@ -140,19 +142,20 @@ def _thresholds(decision: Decision) -> list[Formula]:
 
 
 def _units(decision: Decision) -> list[Formula]:
-    d, conversion = decision.derived, decision.conversion
+    d, conversion, trigger = decision.derived, decision.conversion, decision.trigger
+    if conversion.fit is not None:
+        return _levels(decision, conversion.fit)
     source = {
         "closed_loop": "ladder: 10 s Maximum over N in flight",
         "open_loop": "open-loop ladder: 10 s Maximum over mean in flight",
-        "model": f"expected 10 s Maximum of the chain over its mean, {CHAIN}",
-        "unknown": "not measured",
-    }[conversion.source]
+    }.get(conversion.source, "not measured")
+    low = None if conversion.threshold is None else conversion.threshold / trigger.c_min
     return [
         _of("metric_ratio", "10 s Maximum / mean occupancy", {"at": d.c_scale_max}, d.metric_ratio, "", source),
         _of(
             "scaling_target_value",
             "c_scale_max x metric_ratio",
-            {"c_scale_max": d.c_scale_max, "metric_ratio": conversion.ratio_max},
+            {"c_scale_max": d.c_scale_max, "metric_ratio": d.metric_ratio},
             d.scaling_target_value,
             "10 s max",
             source,
@@ -160,9 +163,42 @@ def _units(decision: Decision) -> list[Formula]:
         _of(
             "scale_in_threshold",
             "c_scale_min x metric_ratio there",
-            {"c_scale_min": d.c_scale_min, "metric_ratio": conversion.ratio_min},
+            {"c_scale_min": d.c_scale_min, "metric_ratio": low},
             d.scale_in_threshold,
             "10 s max",
+            source,
+        ),
+    ]
+
+
+def _levels(decision: Decision, found: Fit) -> list[Formula]:
+    d = decision.derived
+    measured = ", scaled by the open-loop ladder" if decision.conversion.source == "open_loop" else ""
+    source = f"{POOLED}{measured}"
+    fleets: Inputs = {"n_from": d.min_instances, "n_to": found.covered_to}
+    return [
+        _of(
+            "scaling_target_value",
+            "k - 0.1; k = most that 80 % of 10 s reach at the trigger load, any n",
+            {"k": found.out_level, "load_at_trigger_rps": d.load_at_trigger_rps, **fleets},
+            d.scaling_target_value,
+            "10 s max",
+            source,
+        ),
+        _of(
+            "scale_in_threshold",
+            "j + 0.5; j < k, and 99 % of 3 min exceed j at (n - 1) / n of that load",
+            {"j": found.in_level, "load_at_trigger_rps": d.load_at_trigger_rps, **fleets},
+            d.scale_in_threshold,
+            "60 s max",
+            source,
+        ),
+        _of(
+            "metric_ratio",
+            "target / c_scale_max",
+            {"target": found.target, "c_scale_max": d.c_scale_max},
+            d.metric_ratio,
+            "",
             source,
         ),
     ]

@@ -81,17 +81,6 @@ def window_max(instance: Instance, arrival_rps: float) -> float:
 
 
 @lru_cache(maxsize=256)
-def fleet_window_max(instance: Instance, instances: int, arrival_rps: float) -> float:
-    """Expected 10 s Maximum of one of ``instances`` behind least-outstanding routing, each offered ``arrival_rps``.
-
-    The fleet as one server: routing keeps n requests spread evenly, so it completes N X(n / N) and one instance holds
-    n / N. Service of many lanes is taken as exponential.
-    """
-    rates = [instances * instance.ladder.rps(n / instances) for n in range(1, instances * instance.q_max + 1)]
-    return expected_window_max(birth_death(rates, instances * arrival_rps)) / instances
-
-
-@lru_cache(maxsize=256)
 def steady_limit_rps(instance: Instance) -> float | None:
     """Largest open-arrival rate one instance carries in steady state; None when it carries none."""
     return largest_load(lambda load: instance.meets_slo(instance.chain(load).occupancy_steady), instance.capacity_rps)

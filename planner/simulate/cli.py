@@ -61,7 +61,7 @@ def parser() -> argparse.ArgumentParser:
     )
     fleet.add_argument("--instances", type=int, default=4, help="fleet that the default traffic puts at its trigger")
     fleet.add_argument("--min-instances", type=int, help="default: the plan's min_safe_instances")
-    fleet.add_argument("--max-instances", type=int, help="default: four times what the peak needs")
+    fleet.add_argument("--max-instances", type=int, help="without a plan of its own: default four times the peak")
     fleet.add_argument("--quota", type=int, help="account quota; a larger request is refused as a whole")
     fleet.add_argument("--routing", choices=("least_outstanding", "random"), default="least_outstanding")
     fleet.add_argument("--publish-delay-s", type=int, default=10, help="metric period's end to readable sample")
@@ -91,6 +91,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.optimise:
         return search(args, setup)
     profile = shape(args, setup, args.profile)
+    setup = _setup(args, profile.peak_rps)
     contest = contest_of(args, setup, profile)
     names = [name for name in args.policies.split(",") if name] or _known(contest)
     built = contenders.build(names, contest)
@@ -114,6 +115,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def search(args: argparse.Namespace, setup: Setup) -> int:
     """Find the cheapest settings within the limits, print them and the cost of safety."""
     shapes = [shape(args, setup, name) for name in args.profiles.split(",")]
+    setup = _setup(args, max(profile.peak_rps for profile in shapes))
     contests = [contest_of(args, setup, profile) for profile in shapes]
     specs = [spec_of(args, setup, contest) for contest in contests]
     limits = Limits(max_shed=args.max_shed, min_attainment=args.min_attainment)
@@ -224,7 +226,6 @@ def heading(setup: Setup, profile: Profile) -> str:
 def _known(contest: Contest) -> list[str]:
     missing = {name for name, curve in (("gpu", contest.gpu), ("cpu", contest.cpu)) if curve is None}
     unplanned = {"headroom", "drain"} - contest.rules.keys()
-    unplanned |= {"drain-fleet"} if "drain" in unplanned else set()
     return [name for name in contenders.NAMES if name not in missing | unplanned]
 
 
@@ -232,7 +233,8 @@ def _curve(setup: Setup, pct: float | None, ladder: UtilisationCurve | None) -> 
     return ladder if pct is None else stated(pct, setup.service.capacity_rps)
 
 
-def _setup(args: argparse.Namespace) -> Setup:
+def _setup(args: argparse.Namespace, peak_rps: float | None = None) -> Setup:
+    """As planned; without a plan file, planned here for the profile's peak, which its trigger load first decides."""
     qmaxes = [Qmax.load(path) for path in args.qmax]
     ttotals = [Ttotal.load(path) for path in args.ttotal]
     if args.plan:
@@ -246,6 +248,8 @@ def _setup(args: argparse.Namespace) -> Setup:
         ttotals,
         [OpenLoop.load(path) for path in args.open_loop],
         surge_ratio=args.surge_ratio or 1.25,
+        peak_rps=peak_rps,
+        min_floor=args.min_instances,
         t_total_s=args.t_total_s,
         allow_mismatch=args.allow_config_mismatch,
         cv=args.service_cv,

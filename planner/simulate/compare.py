@@ -25,7 +25,8 @@ def compare(
     runs = []
     for contender in contenders:
         progress(contender.name)
-        mine = replace(spec, start_instances=contender.start_instances)
+        low, high = contender.limits or (spec.min_instances, spec.max_instances)
+        mine = replace(spec, start_instances=contender.start_instances, min_instances=low, max_instances=high)
         run = simulate(mine, contender.make(), arrivals)
         runs.append(score(contender.name, contender.setting, mine, profile, run, usd_per_h))
     return runs

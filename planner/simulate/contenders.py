@@ -8,20 +8,18 @@ from dataclasses import dataclass
 
 from planner.artifacts.plan import Derived, Plan
 from planner.errors import UsageError
+from planner.fleet_reading import reading
 from planner.simulate import policies
-from planner.simulate.fleet_metric import window_max
 from planner.simulate.policies import Policy, ScheduledAction
 from planner.simulate.profiles import Profile
 from planner.simulate.service import ServiceModel
 from planner.simulate.utilisation import UtilisationCurve
 
-NAMES = ("headroom", "drain", "drain-fleet", "requests", "gpu", "cpu", "fixed", "scheduled")
+NAMES = ("headroom", "drain", "requests", "gpu", "cpu", "fixed", "scheduled")
 # AWS's guidance for InvocationsPerInstance: half of what one instance was measured to serve.
 REQUESTS_SAFETY_FACTOR = 0.5
 # The target most examples of utilisation scaling use.
 UTILISATION_TARGET_PCT = 70.0
-# The published rule's C_scale_max / C_scale_min at a surge of 1.25; drain puts the same ratio between its loads.
-THRESHOLD_RATIO = 1.5
 # Scheduled actions hold for at least this long; finer steps would restart the endpoint's update all the time.
 SCHEDULE_STEP_S = 900.0
 
@@ -34,6 +32,8 @@ class Contender:
     setting: str
     make: Callable[[], Policy]
     start_instances: int
+    limits: tuple[int, int] | None = None
+    """Instances the policy may run, where a plan says so; None = the contest's."""
 
 
 @dataclass(frozen=True)
@@ -89,40 +89,23 @@ def build(names: Sequence[str], contest: Contest) -> list[Contender]:
 
 
 def by_rule(name: str, contest: Contest) -> Contender:
-    """What Terraform would deploy from a plan with this rule."""
+    """What Terraform would deploy from a plan with this rule: its thresholds, cooldowns and limits."""
     derived = contest.rules.get(name)
     if derived is None or derived.scaling_target_value is None:
         raise UsageError(f"the plan has no usable numbers for --rule {name}", "plan again with both measurements")
     target, threshold = derived.scaling_target_value, derived.scale_in_threshold
     out_s, in_s = derived.scale_out_cooldown_s, derived.scale_in_cooldown_s
     into = "never in" if threshold is None else f"in below {threshold:g}"
-    limits = f"out above {target:g}, {into}, cooldowns {out_s}/{in_s} s"
+    low, high = derived.min_instances, derived.max_instances
+    numbers = f"out above {target:g}, {into}, cooldowns {out_s}/{in_s} s, {low} to {high} instances"
     start = contest.start(derived.load_at_trigger_rps)
-    reads = window_max(contest.service, derived.queue_max_depth, start, derived.load_at_trigger_rps)
+    reads = reading(contest.service.server(derived.queue_max_depth), start, derived.load_at_trigger_rps)
     return Contender(
         name=name,
-        setting=f"{limits}; {start} at the trigger load read {reads:.1f}",
+        setting=f"{numbers}; {start} at the trigger load read {reads:.1f}",
         make=lambda: policies.concurrency(target, threshold, out_cooldown_s=out_s, in_cooldown_s=in_s),
         start_instances=start,
-    )
-
-
-def drain_fleet(name: str, contest: Contest) -> Contender:
-    """drain's trigger load, with both thresholds as a fleet of the size the peak needs reads them."""
-    derived = contest.rules.get("drain")
-    if derived is None:
-        raise UsageError("the plan has no numbers for --rule drain", "plan again with both measurements")
-    load_rps = derived.load_at_trigger_rps
-    count = contest.instances(contest.profile.peak_rps, load_rps)
-    bound = derived.queue_max_depth
-    target = round(window_max(contest.service, bound, count, load_rps), 2)
-    threshold = round(window_max(contest.service, bound, count, load_rps / THRESHOLD_RATIO), 2)
-    out_s, in_s = derived.scale_out_cooldown_s, derived.scale_in_cooldown_s
-    return Contender(
-        name=name,
-        setting=f"out above {target:g}, in below {threshold:g}; drain's two loads as {count} instances read them",
-        make=lambda: policies.concurrency(target, threshold, out_cooldown_s=out_s, in_cooldown_s=in_s),
-        start_instances=contest.start(load_rps),
+        limits=(min(low, start), max(high, start)),
     )
 
 
@@ -214,7 +197,6 @@ def _cooldowns(contest: Contest) -> tuple[float, float]:
 _BUILDERS: dict[str, Callable[[str, Contest], Contender]] = {
     "headroom": by_rule,
     "drain": by_rule,
-    "drain-fleet": drain_fleet,
     "requests": _requests,
     "gpu": _gpu,
     "cpu": _cpu,

@@ -10,15 +10,17 @@ from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import product
 
+from planner.fleet_reading import reading
 from planner.simulate import policies
 from planner.simulate.arrivals import Arrivals
-from planner.simulate.contenders import THRESHOLD_RATIO, Contest, schedule
+from planner.simulate.contenders import Contest, schedule
 from planner.simulate.fleet import FleetSpec, simulate
-from planner.simulate.fleet_metric import window_max
 from planner.simulate.interval import TtfabBins
 
 # Loads of one instance, as a share of its capacity, whose 10 s Maximum becomes the target.
 TRIGGER_LOADS = (0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 0.95)
+# Between the loads at which a candidate scales out and in: the published rule's ratio at a surge of 1.25.
+THRESHOLD_RATIO = 1.5
 # Shed limits of the cost-of-safety curve.
 CURVE_LIMITS = (0.001, 0.01, 0.02, 0.05, 0.10, 0.20)
 
@@ -92,16 +94,16 @@ def grid_of(contests: Sequence[Contest]) -> list[Candidate]:
     """Targets by trigger load as the peak's fleet reads them; floors from the plan's to 3/4 of that fleet."""
     contest = contests[0]
     derived = contest.reference
-    service, bound = contest.service, derived.queue_max_depth
+    server = contest.service.server(derived.queue_max_depth)
     peak_fleet = max(c.instances(c.profile.peak_rps, derived.load_at_trigger_rps) for c in contests)
     low = contest.min_instances
     floors = sorted({low, max(low, peak_fleet // 2), max(low, -(-3 * peak_fleet // 4))})
     cooldowns = sorted({300.0, float(derived.scale_in_cooldown_s), 2.0 * derived.scale_in_cooldown_s})
     pairs: dict[tuple[float, float], float] = {}
     for load in TRIGGER_LOADS:
-        at_rps = load * service.capacity_rps
-        target = round(window_max(service, bound, peak_fleet, at_rps), 2)
-        threshold = round(window_max(service, bound, peak_fleet, at_rps / THRESHOLD_RATIO), 2)
+        at_rps = load * contest.capacity_rps
+        target = round(reading(server, peak_fleet, at_rps), 2)
+        threshold = round(reading(server, peak_fleet, at_rps / THRESHOLD_RATIO), 2)
         pairs[target, threshold] = load
     return [
         Candidate(load, target, threshold, floor, float(derived.scale_out_cooldown_s), cooldown)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from planner.artifacts.qmax import Qmax, Rung
 from planner.errors import UsageError
+from planner.fleet_reading import Server
 from planner.ladder import from_artifacts, usable
 
 FloatArray = NDArray[np.float64]
@@ -51,6 +52,11 @@ class ServiceModel:
     def shares_up_to(self, depth: int) -> FloatArray:
         """First-audio share for n = 0..depth."""
         return _extended(self.first_audio_share, depth)
+
+    def server(self, bound: int) -> Server:
+        """As the planner sees one instance of a fleet, with admission at ``bound``."""
+        stages = math.inf if self.cv == 0 else max(1.0, 1 / self.cv**2)
+        return Server(tuple(self.rates_up_to(bound)[1:].tolist()), stages)
 
     def work(self, rng: np.random.Generator, size: int) -> FloatArray:
         """Work of ``size`` requests, mean 1: Gamma (Erlang when 1/cv^2 is whole), constant when cv is 0."""

@@ -12,6 +12,7 @@ from planner.artifacts.ttotal import Ttotal
 from planner.decision import Ask, decide
 from planner.errors import UsageError
 from planner.measured import measured
+from planner.rule import min_safe_instances, threshold_ratio
 from planner.simulate.contenders import rules_of
 from planner.simulate.service import ServiceModel, from_ladder
 from planner.simulate.utilisation import UtilisationCurve
@@ -47,15 +48,17 @@ def from_measurements(
     *,
     surge_ratio: float = 1.25,
     peak_rps: float | None = None,
+    min_floor: int | None = None,
     t_total_s: float | None = None,
     allow_mismatch: bool = False,
     cv: float | None = None,
 ) -> Setup:
-    """Both rules computed here, as ``planner plan`` would; headroom is the default rule there too."""
+    """Both rules computed here, as ``planner plan`` would for this peak; headroom is the default rule there too."""
     joined = measured(qmaxes, ttotals, open_loops, assumed_t_total_s=t_total_s, allow_mismatch=allow_mismatch)
     slo_ms = qmaxes[0].method.slo_ms
     peak = peak_rps or joined.ladder.rps(joined.q_max)
-    ask = Ask(slo_ms=slo_ms, surge_ratio=surge_ratio, peak_rps=peak, trough_rps=None)
+    floor = min_floor or min_safe_instances(threshold_ratio(surge_ratio)) or 1
+    ask = Ask(slo_ms=slo_ms, surge_ratio=surge_ratio, peak_rps=peak, trough_rps=None, min_floor=floor)
     rules = {
         "headroom": decide(joined, ask).derived,
         "drain": decide(joined, replace(ask, rule="drain")).derived,

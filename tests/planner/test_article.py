@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from dataclasses import replace
+import re
 from pathlib import Path
 
 import pytest
@@ -12,7 +12,6 @@ import pytest
 from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import Qmax
 from planner.artifacts.ttotal import Ttotal
-from planner.instance import Instance, fleet_window_max, window_max
 from planner.measured import Measured
 from tests.planner.conftest import ARTICLE, finding, plan_of
 
@@ -112,15 +111,18 @@ def test_drain_is_the_largest_load_that_survives(article: Measured) -> None:
     assert lower.value == pytest.approx(0.01, abs=0.001)
 
 
-def test_drain_threshold_is_converted_by_the_chain(drain: Plan) -> None:
+def test_drain_thresholds_serve_every_fleet_size(drain: Plan, article: Measured) -> None:
+    """A large fleet at 80 % load hardly ever holds two requests in one instance: two is the sign."""
     d = drain.derived
     assert d.metric_ratio_source == "model"
-    assert d.metric_ratio is not None
-    assert 2 < d.metric_ratio < 6
-    assert d.scaling_target_value == pytest.approx(d.c_scale_max * d.metric_ratio, abs=1e-5)
-    assert d.scale_in_threshold is not None
-    assert d.scaling_target_value is not None
-    assert d.scale_in_threshold < d.scaling_target_value < d.queue_max_depth
+    assert (d.scaling_target_value, d.scale_in_threshold) == (1.9, 1.5)
+    assert d.metric_ratio == pytest.approx(1.9 / d.c_scale_max)
+    small = plan_of(article, rule="drain", peak_rps=87.0, trough_rps=None, min_floor=3).derived
+    assert (small.min_instances, small.max_instances) == (3, 7)
+    assert (small.scaling_target_value, small.scale_in_threshold) == (2.9, 2.5)
+    alone = plan_of(article, rule="drain", peak_rps=10.0, trough_rps=None).derived
+    assert alone.max_instances == 1
+    assert alone.scaling_target_value == pytest.approx(6.9)
 
 
 def test_alternatives_are_the_other_three(headroom: Plan, drain: Plan) -> None:
@@ -200,14 +202,40 @@ def test_planner_names_no_model_and_imports_no_sdk() -> None:
         assert "boto3" not in text, path
 
 
-def test_a_fleet_reads_less_than_one_instance_and_the_drain_plan_says_so(drain: Plan, headroom: Plan) -> None:
-    warning = finding(drain, "fleet_reading")
-    assert warning.verdict == "warn"
-    assert "about 5.6 each, the target of 9.2" in warning.detail
-    assert "fleet_reading" not in {f.name for f in headroom.findings}
+def test_the_drain_plan_says_what_small_fleets_pay_and_how_far_it_overshoots(drain: Plan) -> None:
+    reading = finding(drain, "fleet_reading")
+    assert reading.verdict == "warn"
+    assert "fires at the trigger load or earlier with 1 to 349 instances" in reading.detail
+    assert "10 rps keep 4 instances instead of 1 ($4.22 an hour)" in reading.detail
+    overshoot = finding(drain, "overshoot")
+    assert overshoot.verdict == "warn"
+    # 50 / 1.9 = 26.3; 349 / 26.3 = 13.3; 335 instances given back one every 960 s.
+    assert "26.3 times the fleet: 14 or more" in overshoot.detail
+    assert f"takes {335 * 960 / 3600:.0f} h" in overshoot.detail
+    assert f"${1.408 * 335 * 336 / 2 * 960 / 3600:,.0f} for the surplus" in overshoot.detail
 
 
-def test_a_fleet_of_one_is_the_exponential_instance(article: Measured) -> None:
-    instance = Instance(replace(article.ladder, service_scv=1.0), 50, 3000.0)
-    assert fleet_window_max(instance, 1, 14.0) == pytest.approx(window_max(instance, 14.0), rel=1e-9)
-    assert fleet_window_max(instance, 4, 14.0) < fleet_window_max(instance, 2, 14.0) < window_max(instance, 14.0)
+def test_a_range_that_one_target_cannot_serve_is_promised_in_part(article: Measured) -> None:
+    reading = finding(plan_of(article, rule="drain", peak_rps=20_000.0), "fleet_reading")
+    assert reading.verdict == "warn"
+    assert "no one target serves 1 to 1394 instances" in reading.detail
+    promised = re.search(r"promised for 1 to (\d+) instances", reading.detail)
+    assert promised is not None
+    assert 600 < int(promised[1]) < 900
+
+
+def test_a_fleet_of_one_size_has_nothing_to_pay(article: Measured) -> None:
+    plan = plan_of(article, rule="drain", peak_rps=10.0, trough_rps=None)
+    assert finding(plan, "fleet_reading").verdict == "ok"
+    assert "overshoot" not in {f.name for f in plan.findings}
+
+
+def test_the_headroom_plan_says_where_it_scales_in_under_load(headroom: Plan) -> None:
+    """24 < 25: two instances at 97.4 % load read less in a minute than the scale-in threshold."""
+    safety = finding(headroom, "scale_in_safety").detail
+    assert "From 2 instances on the threshold of 25 lies above what a fleet reads at the trigger load (24" in safety
+    assert "scales in under 97% load" in safety
+    late = finding(headroom, "fleet_reading")
+    assert late.verdict == "warn"
+    assert "a target of 37.5 fires past the trigger at every size" in late.detail
+    assert finding(headroom, "overshoot").verdict == "ok"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -16,10 +17,8 @@ from planner.decision import Ask
 from planner.errors import UsageError
 from planner.measured import measured
 from planner.planning import make_plan
-from planner.queueing import erlang, expected_window_max
 from planner.simulate.cli import main
 from planner.simulate.exact import ExactKernel
-from planner.simulate.fleet_metric import window_max
 from planner.simulate.interval import TtfabBins
 from planner.simulate.service import ServiceModel, from_ladder
 
@@ -57,22 +56,43 @@ def test_scaling_on_gpu_utilisation_never_acts_on_a_launch_bound_engine(tmp_path
     assert found["cpu"]["surge_shed_fraction"] < 0.01
 
 
-def test_one_instance_thresholds_misread_a_fleet_that_is_live_before_the_surge(tmp_path: Path) -> None:
-    """Least-outstanding routing keeps five instances at about 4 where one alone would read 9: drain scales in."""
-    found = simulate(tmp_path, "--policies", "drain,drain-fleet", "--live-hold")
-    assert found["drain"]["surge_shed_fraction"] > 0.05
-    assert found["drain-fleet"]["surge_shed_fraction"] <= 0.01
+@pytest.mark.parametrize(("instances", "seed"), [(4, 1), (4, 2), (12, 1), (40, 1)])
+def test_drain_holds_its_fleet_and_survives_with_scaling_live_before_the_surge(
+    tmp_path: Path, instances: int, seed: int
+) -> None:
+    """4 x headroom's trigger load is 70 rps, 5 instances at drain's: none of them may be taken away."""
+    arguments = ["--policies", "drain", "--live-hold", "--hold-s", "600", "--instances", str(instances)]
+    found = simulate(tmp_path, *arguments, "--seed", str(seed))["drain"]
+    assert found["surge_shed_fraction"] <= 0.01
+    assert found["slo_attainment"] > 0.99
+    timeline = json.loads((tmp_path / "simulate-t.json").read_text())["runs"][0]["timeline"]
+    held = [n for end_s, n in zip(timeline["end_s"], timeline["desired"], strict=True) if end_s <= 600]
+    assert min(held) >= found["start_instances"] == math.ceil(instances * 17.403 / 14.35)
+    assert held[:28] == sorted(held[:28])  # until the scale-in alarm could see what scale-out added
 
 
-def test_metric_of_one_instance_agrees_with_the_chain(service: ServiceModel) -> None:
-    chain = erlang(service.rates_up_to(50)[1:].tolist(), 14.35, round(1 / service.cv**2))
-    assert window_max(service, 50, 1, 14.35) == pytest.approx(expected_window_max(chain), rel=0.08)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_drain_survives_a_surge_after_load_crept_up(tmp_path: Path, seed: int) -> None:
+    """40 rps grow to 72 in an hour, then x1.25 at once: nobody puts the fleet at its trigger by hand."""
+    trace = tmp_path / "creep.csv"
+    trace.write_text("time_s,rate_rps\n0,40\n3600,72\n3600.1,90\n3960,90\n", encoding="utf-8")
+    found = simulate(tmp_path, "--profile", str(trace), "--policies", "headroom,drain", "--seed", str(seed))
+    assert found["drain"]["shed_fraction"] <= 0.001
+    assert found["headroom"]["shed_fraction"] > 0.01
 
 
-def test_metric_falls_as_the_fleet_grows(service: ServiceModel) -> None:
-    reads = [window_max(service, 50, instances, 14.35) for instances in (1, 3, 8, 20)]
-    assert reads == sorted(reads, reverse=True)
-    assert reads[0] > 3 * reads[-1]
+def test_a_plan_for_many_sizes_survives_at_a_small_one(tmp_path: Path) -> None:
+    """1 to 349 instances share one target; at 70 rps it keeps more than five, and never fewer."""
+    joined = measured([Qmax.load(ARTICLE / "qmax.json")], [Ttotal.load(ARTICLE / "ttotal.json")])
+    ask = Ask(slo_ms=3000, surge_ratio=1.25, peak_rps=5000, trough_rps=10, rule="drain")
+    make_plan(joined, ask, command=[], now=datetime(2026, 8, 5, tzinfo=UTC)).save(tmp_path / "plan.json")
+    arguments = ["--plan", str(tmp_path / "plan.json"), "--policies", "drain", "--name", "t", "--no-chart"]
+    live = ["--base-rps", "70", "--live-hold", "--out", str(tmp_path)]
+    assert main([*INPUTS[:2], *arguments, *live]) == 0
+    run = json.loads((tmp_path / "simulate-t.json").read_text())["runs"][0]
+    assert run["score"]["surge_shed_fraction"] <= 0.01
+    assert 10 < max(run["timeline"]["desired"]) < 60
+    assert min(run["timeline"]["desired"]) >= 5
 
 
 def test_service_is_the_ladder_and_its_variability(service: ServiceModel) -> None:
