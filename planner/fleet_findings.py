@@ -12,8 +12,8 @@ from planner.fleet_reading import Server, level, reading, server_of
 
 MINUTE_S = 60.0
 """The scale-in alarm's period; a longer one reads more."""
-OVERSHOOT_LIMIT = 2.0
-"""A saturated reading that asks for more than this many times the fleet is named."""
+LONG_H = 24.0
+"""A surplus that takes longer than this to give back is named."""
 
 
 def fleet_reading(decision: Decision, price_usd_per_h: float | None) -> Finding | None:
@@ -63,13 +63,11 @@ def overshoot(decision: Decision, price_usd_per_h: float | None) -> Finding | No
     if target is None or d.max_instances == d.min_instances:
         return None
     factor = d.queue_max_depth / target
-    enough = math.ceil(round(d.max_instances / factor, 9))
+    enough = max(d.min_instances, math.ceil(round(d.max_instances / factor, 9)))
     detail = (
         f"one reading of {d.queue_max_depth} (slots full) asks for {factor:.1f} times the fleet: {enough} or more "
         f"instances go straight to max_instances {d.max_instances}"
     )
-    if factor <= OVERSHOOT_LIMIT:
-        return _finding("overshoot", "ok", detail)
     surplus = d.max_instances - enough
     hours = surplus * d.scale_in_cooldown_s / 3600
     bill = ""
@@ -78,10 +76,13 @@ def overshoot(decision: Decision, price_usd_per_h: float | None) -> Finding | No
             f", ${price_usd_per_h * hours * (surplus + 1) / 2:,.0f} for the surplus "
             f"(${price_usd_per_h * d.max_instances:,.0f} an hour at first)"
         )
+    detail = f"{detail}; back to {enough}, one instance every {d.scale_in_cooldown_s} s, takes {hours:,.0f} h{bill}"
+    if hours <= LONG_H:
+        return _finding("overshoot", "ok", detail)
     return _finding(
         "overshoot",
         "warn",
-        f"{detail}; back to {enough}, one instance every {d.scale_in_cooldown_s} s, takes {hours:,.0f} h{bill}",
+        detail,
         "max_instances, sized for the peak, is the bound: plan with the peak you would pay for",
     )
 

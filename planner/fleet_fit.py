@@ -21,7 +21,7 @@ LOWEST = 2
 """A busy instance reads 1, so a target that tells loads apart needs at least 2."""
 
 _LANDMARKS = (2, 3, 4, 5, 6, 8, 10, 15, 20, 35, 50, 100, 200, 500, 1000)
-_PRECISION = 0.005
+_PRECISION = 0.01
 # Beyond this size one instance more or less changes the load too little to undo a scale-in.
 _SMALL = 8
 

@@ -24,8 +24,8 @@ _NEGLIGIBLE = 1e-7
 _FIRST_CUT = 4
 # This close to saturation the tail's decay rate is lost in rounding and its limit is used.
 _SATURATED = 1e-4
-_HALVINGS = 48
-_STEEPEST = 40.0
+_HALVINGS = 32
+_STEEPEST = 20.0
 
 
 @dataclass(frozen=True)
@@ -88,7 +88,7 @@ def _rates(server: Server, instances: int, load_rps: float, top: int) -> tuple[V
     birth = np.full(len(total), float(instances * load_rps))
     queued = total > instances
     load = birth[queued] / death[queued]
-    distinct, where = np.unique(np.round(load, 6), return_inverse=True)
+    distinct, where = np.unique(np.round(load, 4), return_inverse=True)
     pace, tilt = _regular(distinct, server.stages)
     birth[queued] *= pace[where]
     death[queued] = birth[queued] * tilt[where]

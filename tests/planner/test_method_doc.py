@@ -13,6 +13,9 @@ import pytest
 
 from planner import rule
 from planner.artifacts.plan import Plan
+from planner.fleet_fit import fires_from_rps, fit, scales_in_from_rps
+from planner.fleet_reading import reading, server_of
+from planner.instance import Instance
 from planner.measured import Measured
 from tests.planner.conftest import plan_of
 
@@ -94,13 +97,31 @@ def test_numbers_in_the_prose(plans: dict[str, Plan], article: Measured) -> None
     overload = 1.25 * 37.5 / 38.5
     assert (overload - 1) / overload == pytest.approx(0.179, abs=5e-4)
     reading = next(f for f in plans["drain"].findings if f.name == "fleet_reading").detail
-    assert "4 instances" in reading
-    assert "about 5.6 each" in reading
-    assert "5.6 where one alone reads 9.2" in DOC
+    assert "10 rps keep 4 instances" in reading
+    assert "10 requests a second then keep 4 instances" in DOC
+    assert 50 / plans["drain"].derived.scaling_target_value == pytest.approx(26, abs=0.5)
+    safety = next(f for f in plans["headroom"].findings if f.name == "scale_in_safety").detail
+    assert "24 as 60 s Maximum with 2" in safety
+    assert "24 as 60 s Maximum with two" in DOC
     extra = plans["drain"].derived.max_instances - plans["headroom"].derived.max_instances
     assert f"costs {extra} more instances" in DOC
     saved = plans["headroom"].surge.shed_fraction - plans["drain"].surge.shed_fraction
     assert f"saves {saved * 100:.0f} of 100 requests" in DOC
+
+
+def test_fleet_table(plans: dict[str, Plan], article: Measured) -> None:
+    server, d = server_of(Instance(article.ladder, 50, 3000.0)), plans["drain"].derived
+    found = fit(server, d.load_at_trigger_rps, d.min_instances, d.max_instances)
+    table = rows("| instances | 10 s Maximum at 80 % load | 1.9 fires from a load of | 1.5 scales in at |")
+    assert [int(row[0]) for row in table] == [1, 2, 5, 20, 100, 349]
+    for cells in table:
+        n = int(cells[0])
+        assert reading(server, n, d.load_at_trigger_rps) == pytest.approx(float(cells[1]), abs=0.051)
+        fires = fires_from_rps(server, n, found.out_level) / d.instance_capacity_rps
+        assert f"{fires:.0%}" == cells[2].replace(" ", "")
+        if n > 1:
+            leaves = scales_in_from_rps(server, n, found.in_level) / d.instance_capacity_rps
+            assert f"{leaves:.0%}" == cells[3].replace(" ", "")
 
 
 def test_every_flag_the_text_names_exists() -> None:
