@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import time
@@ -35,6 +36,8 @@ class StepFailed(HeadroomError):
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parse(argv)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     target = Target(arguments.endpoint, arguments.variant, arguments.model, arguments.out.resolve())
     os.environ["HEADROOM_REHEARSAL_DIR"] = str(target.rehearsal_dir)
     if arguments.discard:
@@ -119,11 +122,15 @@ def _run(step: Step, target: Target, label: str) -> None:
     print(f"{label} {step.name:<10} {step.says} ...", end=" ", flush=True)
     began = time.monotonic()
     with log.open("w", encoding="utf-8") as stream:
-        process = subprocess.Popen(step.command, stdout=stream, stderr=subprocess.STDOUT, env=_environment())
+        # A session of its own: the terminal's Ctrl-C reaches the demo alone, which passes it on exactly once.
+        process = subprocess.Popen(
+            step.command, stdout=stream, stderr=subprocess.STDOUT, env=_environment(), start_new_session=True
+        )
         try:
             code = process.wait()
         except KeyboardInterrupt:
-            # The terminal sent the signal to the command too: it restores what it changed, and may take its time.
+            process.send_signal(signal.SIGINT)
+            print("stopping: the command puts back what it changed ...", end=" ", flush=True)
             process.wait()
             print("stopped")
             raise Interrupted(
@@ -137,7 +144,7 @@ def _run(step: Step, target: Target, label: str) -> None:
 
 def _take_down(target: Target) -> None:
     if target.rehearsal_dir.exists():
-        subprocess.run(python("rehearsal down"), stdout=subprocess.DEVNULL, check=False)
+        subprocess.run(python("rehearsal down"), capture_output=True, check=False)
     (target.out / STATE).unlink(missing_ok=True)
 
 
