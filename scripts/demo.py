@@ -36,8 +36,8 @@ class StepFailed(HeadroomError):
 
 def main(argv: Sequence[str] | None = None) -> int:
     arguments = _parse(argv)
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, signal.default_int_handler)
+    for stop in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(stop, signal.default_int_handler)
     target = Target(arguments.endpoint, arguments.variant, arguments.model, arguments.out.resolve())
     os.environ["HEADROOM_REHEARSAL_DIR"] = str(target.rehearsal_dir)
     if arguments.discard:
