@@ -27,6 +27,8 @@ from scripts.scaleout.stages import TYPICAL_S, StageLog, dominant, durations
 BASELINE_LIMIT_S = 300.0
 # A describe right after the call may still show the old count.
 ACCEPTANCE_S = 30.0
+RECENT = 60
+"""Requests whose p95 the progress line shows while the fleet recovers."""
 _NEVER = datetime.min.replace(tzinfo=UTC)
 
 
@@ -235,7 +237,7 @@ class ScaleOut:
         seen = {stage.name for stage in self.log.stages()}
         after = f"after {elapsed_s:.0f} s (--max-wait-s)"
         if "in_service" in seen:
-            p95 = recovery.p95_ms(self._records[-200:], self.settings.metric)
+            p95 = recovery.p95_ms(self._records[-RECENT:], self.settings.metric)
             now = "unknown" if p95 is None else f"{p95:.0f} ms"
             return (
                 "not_recovered",
@@ -249,7 +251,10 @@ class ScaleOut:
         stage = self.log.waiting_for
         since_s = (now - self.log.since(self._started)).total_seconds()
         total_s = (now - self._started).total_seconds()
-        self.progress.show(f"waiting for {stage}", since_s, TYPICAL_S.get(stage), f"; {total_s:.0f} s in all")
+        more = f"; {total_s:.0f} s in all"
+        if stage == "traffic_recovered" and (p95 := recovery.p95_ms(self._records[-RECENT:], self.settings.metric)):
+            more += f"; p95 {p95:.0f} ms, target {self.settings.target_p95_ms:.0f} ms"
+        self.progress.show(f"waiting for {stage}", since_s, TYPICAL_S.get(stage), more)
 
     def _utc(self, monotonic_ns: int) -> datetime:
         anchor = self.probe.anchor
