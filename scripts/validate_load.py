@@ -42,8 +42,8 @@ from scripts.scaleout.policy_lag import policy_lag
 _EXIT = {"right": ExitCode.DONE, "wrong": ExitCode.FACT_FAILS, "undecided": ExitCode.UNDECIDED}
 RESTORE_S = 1800.0
 """Counts and scaling are put back within this; the freeze's expiry allows for it."""
-QUIET_SHARE = 0.2
-"""Of the load at the scale-in threshold; low enough that a Poisson peak does not reach it."""
+QUIET_SHARE = 0.03
+"""Of one instance's trigger load; low enough that a drain threshold of 1.5 is not reached for three minutes by two."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
