@@ -41,12 +41,12 @@ class Derived(Strict):
     c_scale_min: float
     """Mean occupancy a instance at which to scale in."""
     metric_ratio: float | None
-    """10 s Maximum over mean occupancy; None = not known, then nothing below is emitted."""
+    """scaling_target_value over c_scale_max; None = not known, then nothing below is emitted."""
     metric_ratio_source: Literal["closed_loop", "open_loop", "model", "unknown"]
     scaling_target_value: float | None
-    """c_scale_max converted to what the alarm reads."""
+    """What the alarm compares with: c_scale_max converted, or under drain one level for every fleet size."""
     scale_in_threshold: float | None
-    """c_scale_min converted to what the alarm reads."""
+    """Likewise for c_scale_min; drain's is safe for every fleet size."""
     w_max_s: float
     queue_max_depth: int
     min_instances: int
