@@ -142,12 +142,9 @@ def write(plan: Plan, out: Path, tfvars_path: Path | None) -> list[Path]:
     stem = out / f"plan-{plan.model}"
     plan_path, markdown_path = Path(f"{stem}.json"), Path(f"{stem}.md")
     variables = tfvars_path or out / "plan.auto.tfvars"
-    try:
-        plan.save(plan_path)
-        write_atomically(markdown_path, markdown(plan))
-        write_atomically(variables, tfvars(plan_path))
-    except OSError as error:
-        raise UsageError(f"cannot write the plan: {error}", "give a directory that can be written with --out") from None
+    plan.save(plan_path)
+    write_atomically(markdown_path, markdown(plan))
+    write_atomically(variables, tfvars(plan_path))
     return [plan_path, markdown_path, variables]
 
 

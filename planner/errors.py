@@ -11,6 +11,7 @@ HeadroomError               message + hint, carries an exit code
 from __future__ import annotations
 
 import enum
+import io
 import sys
 from collections.abc import Callable
 
@@ -80,6 +81,9 @@ def exit_status(command: Callable[[], int | None]) -> int:
 
     Anything outside the tree is a bug and keeps its traceback (exit 1, Python's own).
     """
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")  # a terminal without our arrows still gets the numbers
     try:
         return int(command() or ExitCode.DONE)
     except HeadroomError as error:

@@ -19,7 +19,7 @@ from planner.errors import FactFails
 from planner.findings import Case, findings
 from planner.formulas import formulas
 from planner.measured import Measured
-from planner.soundness import bad_number, refuse
+from planner.soundness import LARGEST_FLEET, bad_number, refuse
 from planner.surge import drain_load_rps, surge
 
 CEILING_S = 60.0
@@ -44,7 +44,7 @@ def check_ask(measured: Measured, ask: Ask, ceiling_s: float) -> None:
     problems = [
         bad_number(name, value)
         for name, value in (
-            ("--peak", ask.peak_rps),
+            ("--peak-rps", ask.peak_rps),
             ("--slo-ms", ask.slo_ms),
             ("--surge-ratio", ask.surge_ratio),
             ("--ceiling-s", ceiling_s),
@@ -53,8 +53,11 @@ def check_ask(measured: Measured, ask: Ask, ceiling_s: float) -> None:
     ]
     if ask.min_floor < 1:
         problems.append(f"--min-floor {ask.min_floor}: a real-time variant cannot go below 1 instance")
+    needed = max(ask.min_floor, ask.peak_rps / max(measured.ladder.rates_rps(measured.q_max)))
+    if needed > LARGEST_FLEET:
+        problems.append(f"{needed:.3g} instances or more: beyond the {LARGEST_FLEET} this planner computes")
     if ask.trough_rps is not None:
-        problems.append(bad_number("--trough", ask.trough_rps))
+        problems.append(bad_number("--trough-rps", ask.trough_rps))
         if ask.trough_rps > ask.peak_rps:
             problems.append(f"peak {ask.peak_rps:g} rps is under the trough {ask.trough_rps:g} rps")
     if not 1.0 <= ask.surge_ratio < rule.SURGE_LIMIT:

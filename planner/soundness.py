@@ -12,6 +12,8 @@ from planner.ladder import usable
 
 LARGEST = 1e9
 """Milliseconds in 11 days, and more requests a second than any endpoint serves: beyond it a file is damaged."""
+LARGEST_FLEET = 100_000
+"""Instances; a larger fleet takes minutes to compute and no account runs one."""
 DEEPEST = 2000
 """A chain of more states takes minutes; no instance that is limited by concurrency holds as many."""
 

@@ -96,10 +96,19 @@ def read_json(path: Path) -> Any:
         return json.loads(text)
     except json.JSONDecodeError as error:
         raise UsageError(f"{path}: not JSON (line {error.lineno}: {error.msg})", _REMEASURE) from None
+    except (ValueError, RecursionError) as error:
+        raise UsageError(f"{path}: not JSON of ours ({error})", _REMEASURE) from None
 
 
 def write_atomically(path: Path, text: str) -> None:
-    """Write to a temporary file in the same directory, sync, then rename over ``path``."""
+    """Write to a temporary file in the same directory, sync, then rename over ``path``; UsageError when that fails."""
+    try:
+        _write(path, text)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written: {error}", "give a directory that can be written") from None
+
+
+def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
     try:

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.artifacts.base import write_atomically
-from planner.errors import UsageError
 from planner.report.collect import Evidence, collect
 from planner.report.html import page
 from planner.report.sections import everything
@@ -23,11 +22,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     args = p.parse_args(sys.argv[2:] if argv is None else argv)
     directories = [Path(name) for name in args.artifacts or ["artifacts"]]
     path = Path(args.out or directories[0]) / f"report-{args.model}.html"
-    text = render(collect(args.model, directories))
-    try:
-        write_atomically(path, text)
-    except OSError as error:
-        raise UsageError(f"cannot write {path}: {error}", "give a directory that can be written with --out") from None
+    write_atomically(path, render(collect(args.model, directories)))
     print(path)
     return 0
 

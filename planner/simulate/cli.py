@@ -25,6 +25,7 @@ from planner.simulate.search import Limits, cheapest, grid_of, report, scheduled
 from planner.simulate.setup import Setup, from_measurements, from_plan
 from planner.simulate.table import table
 from planner.simulate.utilisation import UtilisationCurve, stated
+from planner.soundness import LARGEST_FLEET
 
 SHAPES = ("surge", "constant", "ramp", "daily")
 
@@ -158,12 +159,17 @@ def contest_of(args: argparse.Namespace, setup: Setup, profile: Profile) -> Cont
     """Limits and curves every policy shares."""
     floor = int(args.min_instances or setup.derived.min_safe_instances or 1)
     needed: int = math.ceil(profile.peak_rps / min(rule.load_at_trigger_rps for rule in setup.rules.values()))
+    ceiling = int(args.max_instances or max(4 * needed, floor))
+    if ceiling < floor:
+        raise UsageError(f"--max-instances {ceiling} is below the floor of {floor} instances", "raise it")
+    if max(ceiling, needed) > 4 * LARGEST_FLEET:
+        raise UsageError(f"{max(ceiling, needed)} instances: nobody simulates as many", "give a smaller load")
     return Contest(
         profile=profile,
         service=setup.service,
         t_total_s=setup.t_total_s,
         min_instances=floor,
-        max_instances=int(args.max_instances or max(4 * needed, floor)),
+        max_instances=ceiling,
         rules=setup.rules,
         gpu=_curve(setup, args.gpu_saturated_pct, setup.gpu),
         cpu=_curve(setup, args.cpu_saturated_pct, setup.cpu),

@@ -15,6 +15,7 @@ from planner.simulate.service import FloatArray
 
 # A daily curve drawn with a point every five minutes is smooth at the scale instances start.
 _DAILY_STEP_S = 300.0
+_LONGEST_S = 31 * 86_400.0
 
 
 @dataclass(frozen=True)
@@ -34,8 +35,11 @@ class Profile:
             raise UsageError(f"profile {self.name}: rates and times must be finite and not negative")
         if self.times_s[0] != 0 or any(b < a for a, b in pairwise(self.times_s)):
             raise UsageError(f"profile {self.name}: times must start at 0 and not run backwards")
-        if self.duration_s <= 0:
-            raise UsageError(f"profile {self.name}: lasts no time")
+        if not 0 < self.duration_s <= _LONGEST_S:
+            raise UsageError(
+                f"profile {self.name}: lasts {self.duration_s:g} s",
+                f"simulate more than 0 and at most {_LONGEST_S:g} s (31 days)",
+            )
 
     @property
     def duration_s(self) -> float:

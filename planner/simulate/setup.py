@@ -12,6 +12,7 @@ from planner.artifacts.ttotal import Ttotal
 from planner.decision import Ask, decide
 from planner.errors import UsageError
 from planner.measured import measured
+from planner.planning import CEILING_S, check_ask
 from planner.rule import min_safe_instances, threshold_ratio
 from planner.simulate.contenders import rules_of
 from planner.simulate.service import ServiceModel, from_ladder
@@ -57,8 +58,9 @@ def from_measurements(
     joined = measured(qmaxes, ttotals, open_loops, assumed_t_total_s=t_total_s, allow_mismatch=allow_mismatch)
     slo_ms = qmaxes[0].method.slo_ms
     peak = peak_rps or joined.ladder.rps(joined.q_max)
-    floor = min_floor or min_safe_instances(threshold_ratio(surge_ratio)) or 1
-    ask = Ask(slo_ms=slo_ms, surge_ratio=surge_ratio, peak_rps=peak, trough_rps=None, min_floor=floor)
+    ask = Ask(slo_ms=slo_ms, surge_ratio=surge_ratio, peak_rps=peak, trough_rps=None, min_floor=min_floor or 1)
+    check_ask(joined, ask, CEILING_S)
+    ask = replace(ask, min_floor=min_floor or min_safe_instances(threshold_ratio(surge_ratio)) or 1)
     rules = {
         "headroom": decide(joined, ask).derived,
         "drain": decide(joined, replace(ask, rule="drain")).derived,
