@@ -39,7 +39,9 @@ class FleetSpec:
     updates_overlap: bool = False
     """False: SageMaker refuses a new count while the endpoint is Updating."""
     scaling_from_s: float = 0.0
-    """The policy sees metrics and acts from here on."""
+    """The policy acts from here on."""
+    watching_from_s: float | None = None
+    """Its alarms see metrics from here on; None = once it acts. Suspended scaling leaves alarms running."""
     gpu: UtilisationCurve | None = None
     cpu: UtilisationCurve | None = None
     kernel: KernelChoice = "auto"
@@ -113,6 +115,8 @@ class _Loop:
         points: list[Point] = []
         now_s, end_s = 0.0, self.arrivals.profile.duration_s
         total: Interval | None = None
+        spec = self.spec
+        watching_from_s = spec.scaling_from_s if spec.watching_from_s is None else spec.watching_from_s
         while now_s < end_s:
             until_s = min(now_s + METRIC_PERIOD_S, end_s)
             interval = self._serve(now_s, until_s)
@@ -120,7 +124,7 @@ class _Loop:
             points.append(Point(interval, self.kernel.instances, self.desired))
             total = interval if total is None else total.then(interval)
             now_s = until_s
-            if now_s >= self.spec.scaling_from_s:
+            if now_s >= watching_from_s:
                 self._control(interval, now_s)
         assert total is not None, "a profile lasts some time"
         return Run(tuple(points), tuple(self.activities), total, self.billed_s, self.kernel_kind)
@@ -150,7 +154,7 @@ class _Loop:
             return
         sample = self.unpublished.popleft()
         wanted = self.policy.observe(sample, FleetView(now_s, self.desired, self.kernel.instances))
-        if wanted is not None:
+        if wanted is not None and now_s > self.spec.scaling_from_s:
             self._change(wanted, now_s)
 
     def _sample(self, interval: Interval) -> Sample:

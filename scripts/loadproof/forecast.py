@@ -48,6 +48,7 @@ def forecast(plan: Plan, qmax: Qmax, scenario: Scenario, *, detection_bound_s: f
         max_instances=contest.max_instances,
         publish_delay_s=0,
         scaling_from_s=scenario.surge_begins_s,
+        watching_from_s=0.0,
         seed=scenario.seed,
     )
     contender = by_rule(plan.rule, contest)

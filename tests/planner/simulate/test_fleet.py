@@ -128,3 +128,15 @@ def test_score_of_an_overloaded_fixed_instance() -> None:
 )
 def test_flaps(counts: list[tuple[float, int, int]], expected: int) -> None:
     assert flaps([Activity(*change) for change in counts]) == expected
+
+
+def test_an_alarm_that_watched_a_suspended_hold_acts_in_the_first_period_after_it() -> None:
+    """Over the target all along: three samples are there when scaling is released, or have to come first."""
+    calm = replace(SPEC, scaling_from_s=120.0)
+    released = {}
+    for name, spec in (("watched", replace(calm, watching_from_s=0.0)), ("blind", calm)):
+        policy = policies.concurrency(0.5, None, out_cooldown_s=30, in_cooldown_s=300)
+        run = simulate(spec, policy, Arrivals(profiles.constant(15.0, 400), 1))
+        released[name] = run.activities[0].at_s
+    assert released["watched"] == 130
+    assert 140 <= released["blind"] <= 160
