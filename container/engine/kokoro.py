@@ -15,6 +15,7 @@ from container.engine.batch import Item, Noise, Synthesiser
 from container.engine.cost import CALIBRATION, GUESS, CostModel
 from container.engine.g2p import Phonemiser
 from container.engine.graphs import ShapedSynthesiser
+from container.engine.memory import bound_arenas, release_after
 from container.engine.network import Kokoro
 from container.engine.network.checkpoint import load_network, set_convolution_type
 from container.engine.phrasing import phrases
@@ -59,6 +60,7 @@ class KokoroEngine:
         self._dead = False
 
     def load(self, stage: StageMarker) -> None:
+        bound_arenas()
         self._phonemise = Phonemiser()
         stage("framework_init")
         settings = self._settings
@@ -100,6 +102,8 @@ class KokoroEngine:
                 self._dead = True
                 raise EngineDead(f"synthesis failed on {self._device}: {error}") from error
         audio = [one.samples for one in spoken]
+        if self._device.type == "cpu":
+            release_after(sum(map(len, audio)))
         if not all(np.isfinite(samples).all() for samples in audio):
             self._dead = True
             raise EngineDead("the network produced numbers that are not finite")
