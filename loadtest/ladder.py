@@ -89,7 +89,7 @@ def _session(environment: Environment) -> Session:
 
 def main(argv: list[str] | None = None) -> int:
     """``python -m loadtest.ladder``."""
-    return run_locust(str(Path(__file__).resolve()), sys.argv[1:] if argv is None else argv)
+    return run_locust(str(Path(__file__).resolve()), sys.argv[1:] if argv is None else argv, settings.add_arguments)
 
 
 if __name__ == "__main__":

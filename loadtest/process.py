@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import argparse
 import logging
+import os
 import sys
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, Protocol
 
 import gevent
@@ -16,7 +19,9 @@ from loadtest.agent import JOB, STATUS, Agent
 from loadtest.bidi import CountedUser, Relay
 from loadtest.hold import Hold
 from loadtest.job import Job
-from planner.errors import ExitCode, HeadroomError, report
+from planner.errors import ExitCode, HeadroomError, UsageError, report
+
+PROCESSES_PER_CORE = 8
 
 
 class Lead(Protocol):
@@ -142,10 +147,28 @@ def stop_children() -> None:
         child.terminate()
 
 
-def run_locust(locustfile: str, arguments: list[str]) -> int:
+def _too_many_processes(arguments: list[str]) -> UsageError | None:
+    """Locust would fork any number."""
+    reader = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
+    reader.add_argument("--processes")
+    given = reader.parse_known_args(arguments)[0].processes
+    most = PROCESSES_PER_CORE * (os.cpu_count() or 1)
+    if given is None or not given.isdigit() or int(given) <= most:
+        return None
+    return UsageError(f"--processes {given} is more than {most} on {os.cpu_count()} cores", "a process needs a core")
+
+
+def run_locust(locustfile: str, arguments: list[str], add_flags: Callable[[argparse.ArgumentParser], None]) -> int:
     """``locust -f locustfile --headless`` in this process, quiet apart from what we print ourselves."""
+    refused = _too_many_processes(arguments)
+    if refused is not None:
+        report(refused)
+        return int(refused.exit_code)
     from locust.main import main as locust_main
 
+    if {"-h", "--help"} & set(arguments):
+        print(_help(locustfile, add_flags))
+        return int(ExitCode.DONE)
     sys.argv = ["locust", "-f", locustfile, "--headless", "--only-summary", "--loglevel", "ERROR", *arguments]
     try:
         locust_main()
@@ -159,3 +182,13 @@ def run_locust(locustfile: str, arguments: list[str]) -> int:
             ended(Hold.current.interrupt)
         return int(ExitCode.INTERRUPTED)
     return int(ExitCode.DONE)
+
+
+def _help(locustfile: str, add_flags: Callable[[argparse.ArgumentParser], None]) -> str:
+    """Our own flags: Locust prints its help before it reads a Locust file, so without them."""
+    parser = argparse.ArgumentParser(
+        prog=f"python -m loadtest.{Path(locustfile).stem}",
+        description="Further flags are Locust's own; --processes, --master and --worker spread the load.",
+    )
+    add_flags(parser)
+    return parser.format_help()

@@ -110,7 +110,7 @@ def _session(environment: Environment) -> OpenSession:
 
 def main(argv: list[str] | None = None) -> int:
     """``python -m loadtest.surge``."""
-    return run_locust(str(Path(__file__).resolve()), sys.argv[1:] if argv is None else argv)
+    return run_locust(str(Path(__file__).resolve()), sys.argv[1:] if argv is None else argv, traffic.add_arguments)
 
 
 if __name__ == "__main__":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -52,6 +53,7 @@ def test_rungs_are_sorted_and_distinct() -> None:
         (["--hold-s", "0"], ["--hold-s 0"]),
         (["--slo-ms", "nan"], ["--slo-ms nan"]),
         (["--slo-ms", "-3"], ["--slo-ms -3"]),
+        (["--model", "a/b"], ["--model a/b: not a file name"]),
         (["--idle-s", "soon"], ["--idle-s soon"]),
         (["--runs", "0"], ["--runs 0"]),
         (["--runs", "1.5"], ["--runs 1.5"]),
@@ -106,3 +108,9 @@ def test_a_template_fills_json_strings(tmp_path: Path) -> None:
 def test_a_template_of_another_type_need_not_be_json() -> None:
     common = parsed("--body-template", "<s>{{text}}</s>", "--content-type", "application/ssml+xml").common
     assert common.body.render("hi") == b'<s>"hi"</s>'
+
+
+@pytest.mark.parametrize(("command", "flag"), [("ladder", "--measure-window-s"), ("surge", "--rates")])
+def test_help_lists_our_own_flags(command: str, flag: str) -> None:
+    asked = [sys.executable, "-m", f"loadtest.{command}", "--help"]
+    assert flag in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
