@@ -10,6 +10,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Sequence
 from pathlib import Path
 
 from planner.artifacts.qmax import Qmax
@@ -27,11 +28,11 @@ PLAN_S, PLAN_MIB, SWEEP_S = 1.0, 120.0, 10.0
 SIMULATION_S, SIMULATION_MIB = 60.0, 1024.0
 
 
-def main() -> int:
+def main(argv: Sequence[str] | None = None) -> int:
     """Print each figure beside its bound; exit 3 when one is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--repeat", type=int, default=5, help="cold starts; the fastest counts")
-    args = parser.parse_args()
+    args = parser.parse_args(argv)
     plan_s, mib = min((cold_plan() for _ in range(args.repeat)), key=lambda run: run[0])
     count, sweep_s = sweep()
     simulated_s = [simulation(rate_rps, hours, start) for rate_rps, hours, start in ((5000, 1, 290), (50, 24, 4))]

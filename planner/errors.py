@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import enum
 import io
+import os
+import select
 import sys
 from collections.abc import Callable
 
@@ -26,6 +28,10 @@ class ExitCode(enum.IntEnum):
     UNDECIDED = 4
     AWS = 5
     INTERRUPTED = 130
+
+
+READER_LEFT = 141
+"""What a shell says of a program that SIGPIPE ended."""
 
 
 class HeadroomError(Exception):
@@ -85,10 +91,27 @@ def exit_status(command: Callable[[], int | None]) -> int:
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="replace")  # a terminal without our arrows still gets the numbers
     try:
-        return int(command() or ExitCode.DONE)
+        status = int(command() or ExitCode.DONE)
+        sys.stdout.flush()
+        return status
+    except BrokenPipeError:
+        if not _reader_left():
+            raise
+        return READER_LEFT
     except HeadroomError as error:
         report(error)
         return int(error.exit_code)
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return int(ExitCode.INTERRUPTED)
+
+
+def _reader_left() -> bool:
+    """Whether stdout is the broken pipe (``... | head``); what is left for it is then dropped."""
+    stdout = sys.stdout.fileno()
+    watched = select.poll()
+    watched.register(stdout, 0)
+    if not watched.poll(0):
+        return False
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stdout)
+    return True
