@@ -21,7 +21,7 @@ pytestmark = pytest.mark.kokoro
 VOICE = "jf_alpha"
 
 
-@pytest.mark.parametrize("phonemes", [509, 510])
+@pytest.mark.parametrize("phonemes", [510, pytest.param(509, marks=pytest.mark.slow)])
 def test_the_longest_texts_the_model_takes_are_spoken(engine: KokoroEngine, phonemes: int) -> None:
     text = ("hˈIli " * 100)[:phonemes]
     (template,) = engine.prepare([Segment("Yes.", VOICE)])
@@ -53,8 +53,8 @@ def test_the_same_noise_gives_the_same_audio(engine: KokoroEngine) -> None:
 
 
 def test_memory_is_flat_over_mixed_lengths_and_voices(engine: KokoroEngine) -> None:
-    texts = ("Yes.", "Good morning to you.", "The next train leaves soon.")
-    batches = [engine.prepare([Segment(text, voice)]) for text in texts for voice in engine.voices()]
+    texts = ("Yes.", "Good morning to you.")
+    batches = [engine.prepare([Segment(text, voice)]) for text in texts for voice in engine.voices()[:2]]
     for batch in batches:
         engine.synthesise(batch)
     before = resident_mib()
@@ -64,15 +64,20 @@ def test_memory_is_flat_over_mixed_lengths_and_voices(engine: KokoroEngine) -> N
 
 
 def test_converted_weights_speak_as_the_int8_export_does(engine: KokoroEngine, model: ModelDir) -> None:
-    onnx = OnnxEngine(Settings(model_dir=model.path, threads=1))
+    """Level and long-term spectrum; what is left is the export's missing breath noise and its int8 activations."""
+    onnx = OnnxEngine(Settings(model_dir=model.path, threads=2))
     onnx.load(lambda _stage: None)
     segment = Segment("The parcel arrives on Tuesday at noon, and nobody is at home.", VOICE)
     ours = engine.synthesise(engine.prepare([segment]))[0]
     theirs = onnx.synthesise(onnx.prepare([segment]))[0]
     assert len(ours) == pytest.approx(len(theirs), rel=0.02)
-    assert np.corrcoef(mean_spectrum_db(ours), mean_spectrum_db(theirs))[0, 1] > 0.97
+    assert level_db(theirs) == pytest.approx(level_db(ours), abs=1.0)
     difference = mean_spectrum_db(ours) - mean_spectrum_db(theirs)
-    assert np.abs(difference - difference.mean()).mean() < 2.0  # the shape; the export itself is about 4 dB louder
+    assert np.abs(difference).mean() < 2.0
+
+
+def level_db(audio: NDArray[np.float32]) -> float:
+    return float(10 * np.log10((audio.astype(np.float64) ** 2).mean()))
 
 
 def mean_spectrum_db(audio: NDArray[np.float32]) -> NDArray[np.float64]:

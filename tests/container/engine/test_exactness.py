@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,10 +12,11 @@ import pytest
 import torch
 from numpy.typing import NDArray
 
-from container.engine.batch import Item, Synthesiser
+from container.engine.batch import Item, Spoken, Synthesiser
 from container.engine.graphs import ShapedSynthesiser
 from container.engine.network import Kokoro
 from container.engine.network.checkpoint import load_network, set_convolution_type
+from container.engine.network.kokoro import SAMPLES_PER_FRAME
 from container.engine.shapes import Shapes
 from container.weights import ModelDir
 
@@ -59,15 +61,24 @@ def default_type(dtype: torch.dtype) -> Iterator[None]:
 
 
 @contextmanager
-def injected(upstream: Any, source: torch.Tensor) -> Iterator[None]:
-    """Upstream with ``source`` in place of its harmonic source."""
-    module = upstream.decoder.generator.m_source
-    original = module.forward
-    module.forward = lambda _f0: (source.unsqueeze(-1), None, None)
+def injected(source: Any, samples: torch.Tensor) -> Iterator[None]:
+    """A harmonic source, ours or upstream's, that gives ``samples`` whatever the pitch."""
+    original = source.forward
+    source.forward = lambda _pitch, *_noise: samples
     try:
         yield
     finally:
-        module.forward = original
+        source.forward = original
+
+
+@contextmanager
+def threads(count: int) -> Iterator[None]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(count)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
 
 
 @torch.inference_mode()
@@ -84,67 +95,6 @@ def snr_db(reference: NDArray[Any], other: NDArray[Any]) -> float:
     return float(10 * np.log10((reference**2).sum() / ((reference - other) ** 2).sum()))
 
 
-@pytest.fixture(scope="module")
-def exact(model: ModelDir) -> Synthesiser:
-    return Synthesiser(load_network(model.checkpoint), CPU)
-
-
-def test_batch_of_eight_with_the_source_injected(exact: Synthesiser, upstream: Any, items: list[Item]) -> None:
-    sources: list[torch.Tensor] = []
-    hook = exact.network.decoder.generator.m_source.register_forward_hook(lambda _m, _i, out: sources.append(out))
-    batch = exact(items, mixed_noise(exact.network))
-    hook.remove()
-    for index, (item, ours) in enumerate(zip(items, batch, strict=True)):
-        with injected(upstream, sources[0][index : index + 1, : len(ours.samples)]):
-            reference, durations = upstream_run(upstream, item, index)
-        assert ours.durations == durations
-        assert len(ours.samples) == len(reference)
-        assert np.abs(ours.samples - reference).max() <= 2e-4  # phase of near-silent bins; see the float64 test
-
-
-@pytest.mark.parametrize("count", [3, pytest.param(8, marks=pytest.mark.slow)])
-def test_batch_in_double_precision(model: ModelDir, items: list[Item], upstream: Any, count: int) -> None:
-    with default_type(torch.float64):
-        double = Synthesiser(load_network(model.checkpoint, torch.float64), CPU)
-        window = upstream.decoder.generator.stft.window
-        upstream.double()
-        upstream.decoder.generator.stft.window = window.double()
-        try:
-            batch = double(items[:count], mixed_noise(double.network))
-            for index in range(count):
-                reference, durations = upstream_run(upstream, items[index], index)
-                assert batch[index].durations == durations
-                assert np.abs(batch[index].samples - reference).max() <= 1e-7
-        finally:
-            upstream.float()
-            upstream.decoder.generator.stft.window = window
-
-
-def test_single_precision_is_within_the_thread_count_control(exact: Synthesiser, items: list[Item]) -> None:
-    """End to end, tiny differences of pitch add up to phase; the same model on other threads shows as much."""
-    noise = mixed_noise(exact.network)
-    index = 1
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    one = exact([items[index]], lambda _i, n: noise(index, n))[0].samples
-    torch.set_num_threads(2)
-    two = exact([items[index]], lambda _i, n: noise(index, n))[0].samples
-    batch = exact(items[:3], noise)[index].samples
-    torch.set_num_threads(threads)
-    assert snr_db(two, batch) >= min(snr_db(two, one), 60.0) - 6.0
-
-
-def test_padding_to_warmed_shapes_changes_nothing(exact: Synthesiser, items: list[Item]) -> None:
-    """The path that CUDA graphs replay, run without a graph."""
-    noise = mixed_noise(exact.network)
-    shaped = ShapedSynthesiser(exact.network, CPU, Shapes(batches=(4,), tokens=(64, 128), frames=(256, 400)))
-    plain, padded = exact(items[:3], noise), shaped(items[:3], noise)
-    assert len(padded) == 3
-    for one, other in zip(plain, padded, strict=True):
-        assert one.durations == other.durations
-        assert snr_db(one.samples, other.samples) >= 35
-
-
 def log_spectral_distance_db(a: NDArray[Any], b: NDArray[Any]) -> float:
     """Mean over frames of the RMS difference of log spectra, the quietest 40 dB below peak left out."""
     spectra = []
@@ -156,13 +106,124 @@ def log_spectral_distance_db(a: NDArray[Any], b: NDArray[Any]) -> float:
     return float(np.sqrt(((logs[0] - logs[1]) ** 2).mean(1)).mean())
 
 
-def test_bf16_convolutions_keep_durations_and_the_spectrum(
-    model: ModelDir, exact: Synthesiser, items: list[Item]
-) -> None:
+@dataclass(frozen=True)
+class Batch:
+    """A padded batch in single precision and the noise and harmonic sources it was spoken with."""
+
+    items: list[Item]
+    noise: Any
+    spoken: list[Spoken]
+    sources: torch.Tensor
+
+
+@pytest.fixture(scope="module")
+def exact(model: ModelDir) -> Synthesiser:
+    return Synthesiser(load_network(model.checkpoint), CPU)
+
+
+def batch_of(exact: Synthesiser, items: list[Item]) -> Batch:
+    sources: list[torch.Tensor] = []
+    module = exact.network.decoder.generator.m_source
+    hook = module.register_forward_hook(lambda _module, _inputs, samples: sources.append(samples))
+    noise = mixed_noise(exact.network)
+    with threads(2):
+        spoken = exact(items, noise)
+    hook.remove()
+    return Batch(items, noise, spoken, sources[0])
+
+
+@pytest.fixture(scope="module")
+def batch(exact: Synthesiser, short_items: list[Item]) -> Batch:
+    return batch_of(exact, short_items)
+
+
+def test_batch_of_eight_with_the_source_injected(exact: Synthesiser, upstream: Any, batch: Batch) -> None:
+    """Against single runs of the same network and of upstream: 1e-5 in single precision, with room for loud items.
+
+    The float64 test below holds all eight to 1e-7 end to end.
+    """
+    check_with_the_source_injected(exact, upstream, batch, bound=2e-5)
+
+
+@pytest.mark.slow
+def test_batch_of_eight_up_to_200_characters(exact: Synthesiser, upstream: Any, long_items: list[Item]) -> None:
+    check_with_the_source_injected(exact, upstream, batch_of(exact, long_items), bound=2e-4)
+
+
+def check_with_the_source_injected(exact: Synthesiser, upstream: Any, batch: Batch, bound: float) -> None:
+    for index, (item, ours) in enumerate(zip(batch.items, batch.spoken, strict=True)):
+        source = batch.sources[index : index + 1, : len(ours.samples)]
+        with injected(exact.network.decoder.generator.m_source, source):
+            (alone,) = exact([item])
+        with injected(upstream.decoder.generator.m_source, (source.unsqueeze(-1), None, None)):
+            reference, durations = upstream_run(upstream, item, index)
+        assert ours.durations == alone.durations == durations
+        assert len(ours.samples) == len(alone.samples) == len(reference)
+        worst = (np.abs(ours.samples - alone.samples).max(), np.abs(ours.samples - reference).max())
+        print(f"largest difference from ours alone {worst[0]:.1e}, from upstream {worst[1]:.1e}")
+        assert max(worst) <= bound
+
+
+def test_single_precision_end_to_end_is_no_worse_than_another_thread_count(exact: Synthesiser, batch: Batch) -> None:
+    """Rounding moves the pitch a little, and that adds up to phase: an SNR of 50 to 90 dB, depending on the item.
+
+    With so much scatter the eight are compared as a whole: the median of batch against single has to reach the lower
+    quartile of single on one thread against two.
+    """
+    batched, control = [], []
+    for index, (item, ours) in enumerate(zip(batch.items, batch.spoken, strict=True)):
+        alone = []
+        for count in (1, 2):
+            with threads(count):
+                alone.append(exact([item], lambda _row, samples, index=index: batch.noise(index, samples))[0])
+        one, two = alone
+        assert ours.durations == one.durations == two.durations
+        batched.append(snr_db(two.samples, ours.samples))
+        control.append(snr_db(two.samples, one.samples))
+    print(f"SNR, dB: batch against single {np.round(batched, 1)}, one thread against two {np.round(control, 1)}")
+    assert np.median(batched) >= np.quantile(control, 0.25)
+
+
+@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])
+def test_batch_in_double_precision(model: ModelDir, short_items: list[Item], upstream: Any, count: int) -> None:
+    """End to end, nothing injected but the noise."""
+    items = short_items[:count]
+    with default_type(torch.float64):
+        double = Synthesiser(load_network(model.checkpoint, torch.float64), CPU)
+        window = upstream.decoder.generator.stft.window
+        upstream.double()
+        upstream.decoder.generator.stft.window = window.double()
+        try:
+            spoken = double(items, mixed_noise(double.network))
+            for index, (item, ours) in enumerate(zip(items, spoken, strict=True)):
+                reference, durations = upstream_run(upstream, item, index)
+                assert ours.durations == durations
+                assert np.abs(ours.samples - reference).max() <= 1e-7
+        finally:
+            upstream.float()
+            upstream.decoder.generator.stft.window = window
+
+
+def test_padding_to_warmed_shapes_changes_nothing(exact: Synthesiser, batch: Batch) -> None:
+    """The path that CUDA graphs replay, run without a graph, with rows that only fill up the batch."""
+    shaped = ShapedSynthesiser(exact.network, CPU, Shapes(batches=(4,), tokens=(64,), frames=(112,)))
+    source = torch.zeros(4, 112 * SAMPLES_PER_FRAME)
+    source[:3, : batch.sources.shape[1]] = batch.sources[:3, : source.shape[1]]
+    with injected(exact.network.decoder.generator.m_source, source):
+        padded = shaped(batch.items[:3], batch.noise)
+    assert len(padded) == 3
+    for plain, other in zip(batch.spoken[:3], padded, strict=True):
+        assert plain.durations == other.durations
+        assert np.abs(plain.samples - other.samples).max() <= 1e-5
+
+
+def test_bf16_convolutions_keep_durations_and_the_spectrum(model: ModelDir, batch: Batch) -> None:
     network = load_network(model.checkpoint)
     set_convolution_type(network.decoder, torch.bfloat16)
-    noise = mixed_noise(exact.network)
-    full, reduced = exact(items[:2], noise), Synthesiser(network, CPU)(items[:2], noise)
-    for one, other in zip(full, reduced, strict=True):
+    reduced = Synthesiser(network, CPU)(batch.items, batch.noise)
+    distances = []
+    for one, other in zip(batch.spoken, reduced, strict=True):
         assert one.durations == other.durations
-        assert log_spectral_distance_db(one.samples, other.samples) < 1.0
+        distances.append(log_spectral_distance_db(one.samples, other.samples))
+    print(f"log-spectral distance of bf16 to fp32, dB: {np.round(distances, 2)}")
+    assert max(distances) < 1.0
