@@ -125,6 +125,8 @@ def common(options: Any, problems: Problems) -> Common:
     for flag in ("endpoint", "model"):
         if not getattr(options, flag):
             problems.say(f"--{flag} is missing", f"give --{flag} NAME")
+    if options.model and "/" in options.model:
+        problems.say(f"--model {options.model}: not a file name", "a name without /, for example kokoro-82m")
     if options.transport == "bidi":
         _check_bidi(problems)
     texts = problems.tried(lambda: corpus.load(options.corpus), Corpus("none", ("",)))

@@ -18,6 +18,7 @@ from loadtest.measure import utc
 from loadtest.rates import Measured
 from loadtest.traffic import Surge, busiest_second
 from planner.artifacts import records
+from planner.artifacts.base import require_writable
 from planner.artifacts.qmax import OpenLoop
 from planner.errors import AwsError, Undecided
 from scripts.aws.endpoint import describe, fingerprint, require_in_service
@@ -61,6 +62,7 @@ class OpenSession:
         self._run_id = uuid.uuid4().hex[:12]
         self._screen = terminal.Screen()
         common = surge.common
+        require_writable(Path(common.out))
         live = describe(common.endpoint, common.variant)
         require_in_service(live)
         self._fingerprint = fingerprint(live, common.workload, common.transport)

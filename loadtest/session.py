@@ -17,6 +17,7 @@ from loadtest.job import Job
 from loadtest.measure import slo_values
 from loadtest.settings import PUBLISHED_HOLD_S, PUBLISHED_WINDOW_S, Ladder
 from planner.artifacts import records
+from planner.artifacts.base import require_writable
 from planner.artifacts.fingerprint import ADMISSION_BOUND_ENV
 from planner.artifacts.qmax import Qmax, Rung
 from planner.errors import AwsError, FactFails, Undecided, UsageError
@@ -32,6 +33,7 @@ class Session:
         self._settings = settings
         self._run_id = uuid.uuid4().hex[:12]
         self._screen = terminal.Screen()
+        require_writable(Path(settings.common.out))
         live = describe(settings.common.endpoint, settings.common.variant)
         self._fingerprint = fingerprint(live, settings.common.workload, settings.common.transport)
         self._notes = [*check_admission(settings, live), *shorter_than_published(settings)]

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from planner.artifacts.base import write_atomically
+from planner.artifacts.base import require_writable, write_atomically
 from planner.errors import ExitCode, HeadroomError, Interrupted, UsageError, exit_status
 from scripts.demonstration.steps import Step, Target, python, seeded, with_terraform
 from scripts.demonstration.summary import sentence
@@ -76,7 +76,8 @@ def _prepare(target: Target, terraform: bool) -> list[str]:
     if state and state["terraform"] == terraform and _rehearsal_url() == state["url"]:
         print(f"going on after {state['done'][-1]}")
         return list(state["done"])
-    if target.out.exists() and any(target.out.iterdir()) and not (target.out / MARKER).exists():
+    require_writable(target.out)
+    if any(target.out.iterdir()) and not (target.out / MARKER).exists():
         raise UsageError(f"{target.out} holds something else than a demo", "choose another --out")
     _take_down(target)
     shutil.rmtree(target.out, ignore_errors=True)

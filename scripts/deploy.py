@@ -98,9 +98,13 @@ def _endpoint(
     if live is None and instance_type:
         check = preflight.slot(instance_type, chosen.get("initial_instance_count", 1))
         preflight.require([check])
+    before = settings.load(tool.directory)
     settings.save(tool.directory, chosen)
     try:
         tool.apply(chosen)
+    except UsageError:
+        settings.save(tool.directory, before)  # refused values must not come back with the next run
+        raise
     except AwsError as error:
         raise guards.explain_failed_apply(error, args.endpoint, args.variant) from error
     return guards.require_live(args.endpoint, args.variant, tool.outputs()["endpoint_config_name"])

@@ -114,6 +114,8 @@ class Terraform:
             command = [self.binary, f"-chdir={self.directory}", *arguments, *colour, f"-var-file={file.name}"]
             tail: list[str] = []
             status = self._supervise(command, tail)
+        if status and any("Invalid value for variable" in line for line in tail):
+            raise UsageError(f"terraform {what}: {_last_words(''.join(tail))}", "give another value, run again")
         if status:
             raise AwsError(f"terraform {what} failed: {_last_words(''.join(tail))}", "read the output above, run again")
 

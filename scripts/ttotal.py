@@ -16,6 +16,7 @@ from pathlib import Path
 from loadtest import corpus as corpora
 from loadtest.corpus import Corpus
 from planner.artifacts import records
+from planner.artifacts.base import require_writable
 from planner.artifacts.fingerprint import Fingerprint, mismatches, slug
 from planner.artifacts.qmax import Qmax, Quantiles
 from planner.artifacts.ttotal import RunOutcome, Ttotal, TtotalRun
@@ -68,6 +69,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.dry_run:
         print(dry_run(args, live, baseline))
         return 0
+    require_writable(Path(args.out))
     run_id = new_run_id()
     clock = Clock()
     extra = max(0, 2 - live.current_instances)

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from planner.artifacts import records
+from planner.artifacts.base import require_writable
 from planner.artifacts.fingerprint import Fingerprint, mismatches
 from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import Qmax
@@ -54,6 +55,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     if args.dry_run:
         print(dry_run(case))
         return 0
+    require_writable(Path(args.artifacts))
     run_id, clock = new_run_id(), Clock()
     extra = max(0, case.forecast.simulated.peak_instances - case.live.current_instances)
     preflight.require(preflight.run(case.live, extra_instances=extra, force=args.force, clock=clock))

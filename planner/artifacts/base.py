@@ -108,6 +108,16 @@ def write_atomically(path: Path, text: str) -> None:
         raise UsageError(f"{path}: cannot be written: {error}", "give a directory that can be written") from None
 
 
+def require_writable(directory: Path) -> None:
+    """UsageError now instead of after the measurement that was to be written there."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=directory):
+            pass
+    except OSError as error:
+        raise UsageError(f"{directory}: cannot be written: {error}", "give a directory that can be written") from None
+
+
 def _write(path: Path, text: str) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")

@@ -122,6 +122,8 @@ def _translated(error: bc.ClientError, what: str) -> AwsError | UsageError:
         return AwsError(
             f"{what}: not allowed to call {action} ({message})", "attach docs/operator-policy.json to the caller"
         )
+    if code == "ValidationException" and "failed to satisfy constraint" in message:
+        return UsageError(f"{what}: {message}", "check the names on the command line")
     if is_transient(error):
         return AwsError(f"{what}: {action} still failed after retries ({code}: {message})", "wait a minute, run again")
     return AwsError(f"{what}: {action} failed ({code}: {message})", "read the message above; nothing was retried")

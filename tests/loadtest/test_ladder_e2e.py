@@ -302,6 +302,8 @@ def test_an_endpoint_that_breaks_every_answer(rehearsed: Rehearsed, fault: list[
         (["--variant", "nothing"], ["no variant 'nothing'", "primary"]),
         (["--rungs", "0,-1,x"], ["0, -1, x"]),
         (["-u", "5", "--processes", "2"], ["-u cannot be combined"]),
+        (["--processes", "9999"], ["--processes 9999 is more than"]),
+        (["--out", "/dev/null/below"], ["/dev/null/below: cannot be written"]),
     ],
 )
 def test_bad_input_freezes_nothing(rehearsed: Rehearsed, arguments: list[str], words: list[str]) -> None:

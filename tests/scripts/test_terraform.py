@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import signal
@@ -13,7 +14,8 @@ from pathlib import Path
 import pytest
 
 from planner.errors import AwsError, UsageError
-from scripts import terraform
+from scripts import deploy, terraform
+from scripts.deployment import settings
 
 ROOT = Path(__file__).parents[2]
 BINARY = """#!{python}
@@ -30,6 +32,9 @@ if verb == "state":
     print(open(home + "/state").read())
 if verb == "apply" and os.path.exists(home + "/fail"):
     print("noise\\n╷\\n│ Error: creating the thing\\n│\\n│ because of that\\n╵")
+    sys.exit(1)
+if verb == "apply" and os.path.exists(home + "/refuse"):
+    print("│ Error: Invalid value for variable\\n│\\n│ image_digest is \\"x\\"\\n╵")
     sys.exit(1)
 if verb == "apply" and os.path.exists(home + "/slow"):
     seen = []
@@ -92,6 +97,22 @@ def test_a_failure_carries_terraforms_own_words(home):
     (home / "fail").touch()
     with pytest.raises(AwsError, match="Error: creating the thing because of that"):
         terraform.find(home / "tf").apply({})
+
+
+def test_a_refused_value_is_the_users_error(home):
+    (home / "refuse").touch()
+    with pytest.raises(UsageError, match='Invalid value for variable image_digest is "x"'):
+        terraform.find(home / "tf").apply({})
+
+
+def test_deploy_forgets_values_that_terraform_refused(home, monkeypatch):
+    (home / "refuse").touch()
+    monkeypatch.setattr(deploy.preflight, "require", lambda _: None)
+    monkeypatch.setattr(deploy.preflight, "slot", lambda *_: None)
+    settings.save(home / "tf", {"image_digest": "good"})
+    with pytest.raises(UsageError):
+        deploy._endpoint(terraform.find(home / "tf"), argparse.Namespace(endpoint="e"), {"image_digest": "x"}, None)
+    assert settings.load(home / "tf") == {"image_digest": "good"}
 
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
