@@ -93,6 +93,15 @@ def test_applied_but_not_there_is_an_error(account):
         apply_plan.verify("e", "v", plan)
 
 
+@pytest.mark.parametrize(("quota", "verdict"), [(3.0, "fail"), (4.0, "ok")])
+def test_a_quota_below_the_plans_maximum_is_found_before_apply(account, quota, verdict):
+    account(quota=quota)
+    plan = plan_artifact.plan(ladder_artifact.identity(describe("e", "v")))
+    check = apply_plan._room(describe("e", "v"), plan)
+    assert check.verdict == verdict
+    assert f"is {quota:.0f}, 1 in use, 3 more needed" in check.detail
+
+
 def test_settings_survive_and_go(tmp_path):
     assert settings.load(tmp_path) == {}
     settings.save(tmp_path, {"image_digest": "sha256:1"})
