@@ -60,7 +60,9 @@ def test_the_wav_of_a_paragraph_is_one_file(container_process):
     with container_process("serve", ENGINE="kokoro") as running:
         running.wait_ready()
         status, data, _ = asyncio.run(run(running.port))
+        rss_mib = running.rss_mib
     assert status == 200
+    assert rss_mib < 1.6 * 1024, "two instances must fit a laptop"
     assert data.count(b"RIFF") == 1
     with wave.open(io.BytesIO(data)) as reader:
         assert reader.getframerate() == 24_000
