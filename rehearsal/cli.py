@@ -16,6 +16,7 @@ from rehearsal.settings import (
     default_region,
     parse_choice,
     parse_pairs,
+    parse_port,
     parse_scale,
     parse_seconds,
     parse_stages,
@@ -55,7 +56,7 @@ def _parser() -> argparse.ArgumentParser:
 
 def _add_up(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
     up = commands_of.add_parser("up", help="start it; says so when it is already up")
-    up.add_argument("--port", type=int, default=0, help="default: any free port")
+    up.add_argument("--port", default="0", help="default: any free port")
     up.add_argument("--foreground", action="store_true", help="stay attached to this terminal")
     up.add_argument("--seed", action="store_true", help="create a ready endpoint without Terraform")
     up.add_argument("--endpoint", default=DEFAULT_ENDPOINT, help="name of the seeded endpoint")
@@ -81,7 +82,7 @@ def _add_up(commands_of: argparse._SubParsersAction[argparse.ArgumentParser]) ->
 
 def _up(arguments: argparse.Namespace) -> int:
     settings = Settings(
-        port=arguments.port,
+        port=parse_port("--port", arguments.port),
         region=default_region(),
         command=arguments.command,
         stages_s=dict(DEFAULT_STAGES_S) if arguments.stages is None else parse_stages(arguments.stages),

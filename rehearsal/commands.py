@@ -18,6 +18,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from botocore.exceptions import ClientError
+
 from rehearsal.errors import RehearsalError, UsageError
 from rehearsal.settings import ACCESS_KEY, SECRET_KEY, Settings
 from rehearsal.state import Running, StateDir, start_ticks
@@ -208,7 +210,11 @@ def _already_up(state: StateDir) -> Running | None:
 def _seed(running: Running, seed: Any) -> None:
     from rehearsal.seed import create
 
-    if not create(running.url, running.region, seed, _progress()):
+    try:
+        created = create(running.url, running.region, seed, _progress())
+    except ClientError as error:
+        raise UsageError(f"--seed: {error}", "check the names on the command line") from None
+    if not created:
         _say(f"{seed.endpoint} was there already: its model, variant and environment stay as they are")
     _say(f"{seed.endpoint} is in service")
 

@@ -24,6 +24,7 @@ DEFAULT_STAGES_S = {"provisioning": 3.0, "container_start": 0.5, "health_check":
 container_start: from there until the container's process runs. health_check: from the container's first healthy ping
 until InService. routing: from InService until an instance that joins others gets its first request."""
 STAGE_NAMES = tuple(DEFAULT_STAGES_S)
+HIGHEST_PORT = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +95,13 @@ def parse_scale(flag: str, text: str) -> float:
     if value == 0:
         raise UsageError(f"{flag} must be greater than zero", "10 runs scripted stages ten times faster")
     return value
+
+
+def parse_port(flag: str, text: str) -> int:
+    """0 = any free one."""
+    if not text.isdigit() or int(text) > HIGHEST_PORT:
+        raise UsageError(f"{flag}: {text!r} is not a port", f"0 to {HIGHEST_PORT}; without {flag} any free one is used")
+    return int(text)
 
 
 def parse_pairs(flag: str, items: Sequence[str]) -> dict[str, str]:

@@ -13,6 +13,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import IO
 
+from rehearsal.errors import UsageError
+
 DEFAULT_DIRECTORY = "~/.cache/headroom/rehearsal"
 DIRECTORY_VARIABLE = "HEADROOM_REHEARSAL_DIR"
 
@@ -39,7 +41,11 @@ class StateDir:
     @classmethod
     def from_environment(cls) -> StateDir:
         """The directory every command uses unless the environment names another."""
-        return cls(Path(os.environ.get(DIRECTORY_VARIABLE) or DEFAULT_DIRECTORY).expanduser())
+        path = Path(os.environ.get(DIRECTORY_VARIABLE) or DEFAULT_DIRECTORY).expanduser()
+        try:
+            return cls(path)
+        except OSError as error:
+            raise UsageError(f"{path} cannot be used: {error}", f"set {DIRECTORY_VARIABLE} to another one") from None
 
     @property
     def log(self) -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -36,6 +37,7 @@ _BAD_CREDENTIALS = frozenset(
         "InvalidSignatureException",
     }
 )
+_REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
 _CREDENTIALS_HINT = 'export AWS_PROFILE or AWS_ACCESS_KEY_ID; for the rehearsal: eval "$(python -m rehearsal env)"'
 
 
@@ -44,23 +46,30 @@ def region() -> str:
     found = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION") or boto3.Session().region_name
     if not found:
         raise UsageError("no AWS region is set", "export AWS_REGION, for example us-east-1")
+    if not _REGION.fullmatch(found):
+        raise UsageError(f"AWS_REGION is {found!r}, which names no region", "for example us-east-1")
     return found
 
 
 def aws_endpoint_url() -> str | None:
     """Where AWS is, when it is not AWS's own address."""
-    return os.environ.get("AWS_ENDPOINT_URL") or None
+    url = os.environ.get("AWS_ENDPOINT_URL") or None
+    if url is not None and not url.startswith(("http://", "https://")):
+        raise UsageError(f"AWS_ENDPOINT_URL is {url!r}, not an http address", "fix or unset it")
+    return url
 
 
 @lru_cache(maxsize=32)
 def control(service: str) -> Any:
     """Cached control-plane client: throttling and 5xx are retried with back-off."""
+    aws_endpoint_url()
     config = Config(retries={"mode": "standard", "total_max_attempts": 8}, connect_timeout=5, read_timeout=30)
     return cast(Any, boto3.client)(service, region_name=region(), config=config)
 
 
 def runtime(max_connections: int, read_timeout_s: float = 60) -> Any:
     """Data-plane client: exactly one attempt a request, so that no retry hides inside a latency."""
+    aws_endpoint_url()
     config = Config(
         retries={"total_max_attempts": 1},
         max_pool_connections=max_connections,

@@ -39,7 +39,7 @@ def tfvars_plan(terraform_dir: Path) -> Path | None:
     path = terraform_dir / TFVARS
     if not path.exists():
         return None
-    match = _PLAN_JSON.search(path.read_text(encoding="utf-8"))
+    match = _PLAN_JSON.search(path.read_text(encoding="utf-8", errors="replace"))
     if match is None:
         raise UsageError(f'{path}: has no line plan_json = "..."', "make plan writes it; or remove the file")
     return Path(match["path"])

@@ -88,6 +88,8 @@ def test_leftovers_of_a_killed_rehearsal_are_killed(tmp_path: Path) -> None:
         (["up", "--metric-scope", "galaxy"], "not one of per_instance, variant_total"),
         (["up", "--seed", "--command", "python nowhere.py"], "no such file: nowhere.py"),
         (["up", "--time-scale", "0"], "greater than zero"),
+        (["up", "--port", "99999999"], "--port: '99999999' is not a port"),
+        (["up", "--port", "x"], "--port: 'x' is not a port"),
     ],
 )
 def test_bad_input_is_told_and_nothing_starts(fresh: Up, arguments: list[str], message: str) -> None:
@@ -96,6 +98,22 @@ def test_bad_input_is_told_and_nothing_starts(fresh: Up, arguments: list[str], m
     assert message in done.err
     assert "Traceback" not in done.err
     assert not (fresh.directory / "running.json").exists()
+
+
+def test_names_that_aws_refuses(fresh: Up) -> None:
+    done = fresh.run("up", "--seed", "--endpoint", "a b")
+    assert done.code == 2
+    assert "failed to satisfy constraint" in done.err
+    assert "Traceback" not in done.err
+
+
+def test_a_state_directory_that_cannot_be_made(fresh: Up) -> None:
+    fresh.directory.write_text("")
+    for command in ("up", "status", "down"):
+        done = fresh.run(command)
+        assert done.code == 2
+        assert "cannot be used" in done.err
+        assert "HEADROOM_REHEARSAL_DIR" in done.err
 
 
 @pytest.mark.parametrize("command", ["env", "logs", "fault"])

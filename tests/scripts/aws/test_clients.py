@@ -29,12 +29,14 @@ def environment(monkeypatch):
         ("ThrottlingException", 400, AwsError, "still failed after retries"),
         ("InternalFailure", 500, AwsError, "still failed after retries"),
         ("ValidationException", 400, AwsError, "ValidationException: why"),
+        ("ValidationException failed to satisfy constraint", 400, UsageError, "failed to satisfy constraint"),
     ],
 )
 def test_service_errors(code, status, kind, words):
     client = boto3.client("sagemaker", region_name="us-east-1")
     with Stubber(client) as stub:
-        stub.add_client_error("describe_endpoint", code, "why", http_status_code=status)
+        code, _, more = code.partition(" ")
+        stub.add_client_error("describe_endpoint", code, more or "why", http_status_code=status)
         with pytest.raises(kind, match="reading") as raised, clients.aws_errors("reading"):
             client.describe_endpoint(EndpointName="e")
     assert words in raised.value.message
@@ -70,6 +72,17 @@ def test_region(monkeypatch, variables, expected):
     for name, value in variables.items():
         monkeypatch.setenv(name, value)
     assert clients.region() == expected
+
+
+def test_names_that_are_no_region_and_no_address(monkeypatch):
+    monkeypatch.setenv("AWS_REGION", " ")
+    with pytest.raises(UsageError, match="names no region"):
+        clients.region()
+    monkeypatch.setenv("AWS_REGION", "us-east-1")
+    monkeypatch.setenv("AWS_ENDPOINT_URL", "garbage")
+    for client in (lambda: clients.control("sagemaker"), lambda: clients.runtime(1)):
+        with pytest.raises(UsageError, match="AWS_ENDPOINT_URL is 'garbage'"):
+            client()
 
 
 def test_no_region(monkeypatch, tmp_path):
