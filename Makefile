@@ -162,7 +162,7 @@ demo: setup ## The whole chain in about ten minutes
 
 ##@ Benchmarks
 
-.PHONY: bench-harness bench-engine bench-container bench-planner soak
+.PHONY: bench-harness bench-engine bench-container bench-schedulers bench-planner soak
 bench-harness: setup ## How far one load generator can be trusted
 	$(PY) -m bench.harness $(ARGS)
 
@@ -171,6 +171,9 @@ bench-engine: setup ## Engines side by side
 
 bench-container: setup ## Schedulers side by side
 	$(PY) -m bench.container $(ARGS)
+
+bench-schedulers: setup ## A ladder on paragraphs under each scheduler, in one chart
+	$(PY) -m bench.schedulers --out $(OUT)/schedulers $(ARGS)
 
 soak: setup ## The container's long runs: 2 000 mixed requests, a minute past the bound, 15 000 fuzzed messages
 	$(PY) -m pytest -q -m slow tests/container/test_soak.py tests/container/test_fuzz.py $(ARGS)

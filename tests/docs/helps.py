@@ -17,7 +17,7 @@ COMMANDS = (
     *(f"loadtest.{name}" for name in ("ladder", "surge")),
     *(f"scripts.{name}" for name in ("ttotal", "drift", "validate", "validate_load", "thaw", "deploy", "apply_plan")),
     *(f"scripts.{name}" for name in ("destroy", "demo", "build_image", "sync_weights", "terraform_docs")),
-    *(f"bench.{name}" for name in ("engine", "container", "harness", "planner", "rehearse_article")),
+    *(f"bench.{name}" for name in ("engine", "container", "harness", "planner", "rehearse_article", "schedulers")),
     "container.weights",
 )
 WITHOUT_FLAGS = ("container.server", "scripts.terraform")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from bench import harness, rehearse_article
+from bench import harness, rehearse_article, schedulers
 from planner.artifacts.qmax import Qmax
 from planner.errors import FactFails, Undecided
 
@@ -80,3 +81,14 @@ def test_the_lag_limit_holds_at_fifty_streams() -> None:
     )
     with pytest.raises(FactFails, match=r"9\.0 ms"):
         harness.judge([harness.summarise("lean", 50, raw(lag_ms=[9.0]))])
+
+
+def test_schedulers_are_compared_rung_by_rung_and_drawn(published: Qmax, tmp_path: Path) -> None:
+    half = measured(published, 0.5)
+    void = half.ladder[-1].model_copy(update={"verdict": "invalid"})
+    half = half.model_copy(update={"ladder": [*half.ladder[:-1], void]})
+    lines = schedulers.table({"fifo": published, "deadline": half}).splitlines()
+    assert [line.split()[0] for line in lines] == ["N", "1", "5", "10", "20", "30", "40", "50"]
+    assert {line.split()[-1] for line in lines[1:]} == {"0.50"}
+    chart = schedulers.draw({"fifo": published, "deadline": half}, tmp_path / "chart.svg").read_text()
+    assert "svg" in chart
