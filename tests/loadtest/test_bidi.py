@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
@@ -91,3 +92,11 @@ def test_a_ladder_over_bidirectional_streams(tmp_path: Path) -> None:
         run("rehearsal", "down")
     (path,) = (tmp_path / "out").glob("qmax-m-bidi-*.json")
     assert Qmax.load(path).q_max == 4
+
+
+def test_the_sdk_is_pinned_in_both_places() -> None:
+    root = Path(__file__).resolve().parents[2]
+    extra = tomllib.loads((root / "pyproject.toml").read_text())["project"]["optional-dependencies"]["bidi"]
+    [pin] = [line.split(";")[0].replace("[awscrt]", "") for line in extra]
+    assert "==" in pin
+    assert pin in (root / "constraints.txt").read_text().splitlines()
