@@ -16,6 +16,7 @@ from container.negotiation import negotiate
 from container.parts import PARTS, Parts
 from container.replies import Reply, make_reply
 from container.request import parse_json
+from container.settings import Settings, SettingsError
 from container.ws import bidirectional
 
 ATTRIBUTES = "X-Amzn-SageMaker-Custom-Attributes"
@@ -174,6 +175,13 @@ def make_app(parts: Parts) -> web.Application:
     return app
 
 
+async def _listen(runner: web.AppRunner, settings: Settings) -> None:
+    try:
+        await web.TCPSite(runner, settings.host, settings.port, backlog=1024).start()
+    except OSError as error:
+        raise SettingsError([f"HOST={settings.host} PORT={settings.port}: cannot listen ({error.strerror})"]) from None
+
+
 @asynccontextmanager
 async def listening(parts: Parts) -> AsyncIterator[web.AppRunner]:
     """Serve while the block runs. Handlers are cancelled when their client leaves; aiohttp does not by default."""
@@ -189,7 +197,7 @@ async def listening(parts: Parts) -> AsyncIterator[web.AppRunner]:
     )
     await runner.setup()
     try:
-        await web.TCPSite(runner, parts.settings.host, parts.settings.port, backlog=1024).start()
+        await _listen(runner, parts.settings)
         yield runner
     finally:
         await runner.cleanup()

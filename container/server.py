@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 
 from container import logs
+from container.engine.base import EngineError
 from container.engine.factory import make_engine
 from container.http import listening
 from container.lifecycle import bring_up, drain, keep_watch
@@ -21,7 +22,10 @@ USAGE = 2
 
 async def serve(settings: Settings, stages: Stages) -> int:
     """Serve until SIGTERM or SIGINT; the exit status."""
-    parts = assemble(settings, make_engine(settings))
+    try:
+        parts = assemble(settings, make_engine(settings))
+    except EngineError as error:
+        raise SettingsError([str(error)]) from None
     stop = asyncio.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         asyncio.get_running_loop().add_signal_handler(number, stop.set)
@@ -84,13 +88,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     stages.mark(CONTAINER_STARTED)
     try:
         settings = Settings.from_env()
+        logs.configure()
+        _sleep_at_barriers()
+        return asyncio.run(serve(settings, stages))
     except SettingsError as error:
         for problem in error.problems:
             print(f"error: {problem}", file=sys.stderr)
         return USAGE
-    logs.configure()
-    _sleep_at_barriers()
-    return asyncio.run(serve(settings, stages))
 
 
 if __name__ == "__main__":

@@ -63,7 +63,16 @@ def agent_of(environment: Environment) -> Agent | None:
 
     runner.register_message(JOB, on_job)
     gevent.spawn(agent.watch)
+    if is_worker(environment) and getattr(environment.parsed_options, "processes", None):
+        gevent.spawn(_end_with, os.getppid())
     return agent
+
+
+def _end_with(parent: int) -> None:
+    """A forked load process of a conductor that was killed would load the endpoint for another minute."""
+    while os.getppid() == parent:
+        gevent.sleep(1)
+    os._exit(int(ExitCode.INTERRUPTED))
 
 
 def user(agent: Agent) -> User:

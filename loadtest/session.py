@@ -129,6 +129,8 @@ class Session:
             gevent.sleep(WATCH_EVERY_S)
             try:
                 reason = observe.change(self._live)
+            except UsageError as gone:
+                reason = gone.message
             except AwsError:
                 # One failed look is no change; requests themselves show an endpoint that is gone.
                 continue

@@ -16,7 +16,7 @@ from planner.errors import AwsError, HeadroomError, Interrupted, UsageError
 from scripts.aws import journal as journals
 from scripts.aws import preflight
 from scripts.aws.counts import RETRY_LIMIT_S, set_count
-from scripts.aws.endpoint import LiveEndpoint, describe, require_in_service
+from scripts.aws.endpoint import LiveEndpoint, describe, require_in_service, status_of
 from scripts.aws.journal import Journal
 from scripts.aws.lock import locked
 from scripts.aws.scaling import ALL_SUSPENDED, Suspended, read_target, write_suspended
@@ -226,11 +226,24 @@ def _restore_or_say(run: _Run) -> None:
     try:
         _restore(run)
     except HeadroomError as error:
+        if _deleted(run.live):
+            journals.remove_file(run.live.name, run.live.variant)
+            raise AwsError(
+                f"{run.live.name} was deleted while it was frozen; nothing is left to put back",
+                "make deploy, run again",
+            ) from error
         raise AwsError(
             f"{run.live.name} could not be restored: {error.message}",
             f"it stays frozen (wanted: {run.journal.desired_instances} instances, suspended: "
             f"{run.journal.suspended_state or 'nothing'}); {error.hint}; then make thaw",
         ) from error
+
+
+def _deleted(live: LiveEndpoint) -> bool:
+    try:
+        return status_of(live.name) is None
+    except HeadroomError:
+        return False
 
 
 def _restore(run: _Run) -> None:

@@ -189,6 +189,20 @@ def test_bad_settings_are_all_named_and_exit_2(container_process):
     assert not any("Traceback" in line for line in running.output)
 
 
+@pytest.mark.e2e
+@pytest.mark.parametrize(
+    ("environment", "words"),
+    [({"HOST": "nowhere.invalid"}, "cannot listen"), ({"ENGINE": "kokoro", "DEVICE": "cuda"}, "DEVICE=cuda")],
+)
+def test_a_machine_that_cannot_serve_these_settings(container_process, monkeypatch, environment, words):
+    monkeypatch.setenv("CUDA_VISIBLE_DEVICES", "")
+    with container_process("serve", **environment) as running:
+        assert running.process.wait(timeout=40) == 2
+        running._reader.join(timeout=5)
+    assert [words in line for line in running.output if line.startswith("error:")] == [True]
+    assert not any("Traceback" in line for line in running.output)
+
+
 async def test_a_default_voice_that_does_not_exist_is_found_before_ready(start):
     async with start(warm=False, default_voice="zoe") as container:
         with pytest.raises(Exception, match="zoe"):

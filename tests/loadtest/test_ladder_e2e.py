@@ -30,6 +30,7 @@ ENDPOINT = "speech-kokoro-82m"
 QUICK_STAGES = "provisioning=0.1,container_start=0,health_check=0,routing=0"
 SERVICE = ["REPLAY_SERVICE_MEAN_MS=20", "REPLAY_SERVICE_P95_MS=21"]
 REPLAY = [*SERVICE, "REPLAY_STAGES_S=framework_init=0,weights_ready=0,warmup_done=0"]
+SEED = ["--engine", "replay", *(item for value in REPLAY for item in ("--env", value))]
 QUICK = ["--hold-s", "3.5", "--measure-window-s", "2.5", "--idle-s", "0.2", "--slo-ms", "250", "--force"]
 ROOT = Path(__file__).resolve().parents[2]
 LOCUSTFILE = str(ROOT / "loadtest" / "ladder.py")
@@ -129,8 +130,7 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, str]]
         command = [sys.executable, "-m", "rehearsal", *arguments]
         return subprocess.run(command, env=own, stdout=subprocess.PIPE, text=True, check=True, timeout=100).stdout
 
-    settings = [item for value in REPLAY for item in ("--env", value)]
-    rehearsal("up", "--seed", "--engine", "replay", "--stages", QUICK_STAGES, *settings)
+    rehearsal("up", "--stages", QUICK_STAGES, "--seed", *SEED)
     try:
         exports = (line.removeprefix("export ").partition("=") for line in rehearsal("env").splitlines())
         yield own | {name: value for name, equals, value in exports if equals}
@@ -261,15 +261,31 @@ def test_an_interrupted_run_restores(rehearsed: Rehearsed, number: signal.Signal
 
 
 def test_after_kill_9_the_next_run_refuses_and_thaw_restores(rehearsed: Rehearsed) -> None:
-    process = rehearsed.start("--rungs", "4", *QUICK)
-    wait_for(process, "speech-kokoro-82m/primary: frozen")
+    process = rehearsed.start("--rungs", "4", "--processes", "2", *port(), *QUICK)
+    wait_for(process, "rungs 4")
     process.kill()
-    process.communicate(timeout=30)
+    # Its pipes stay open until the load processes it forked have gone too.
+    process.communicate(timeout=10)
     assert rehearsed.tags()
     code, _, err = rehearsed.run("--rungs", "4", *QUICK)
     assert code == 2
     assert "make thaw" in err
     rehearsed.command("scripts.thaw", "--endpoint", ENDPOINT, "--variant", "primary")
+    assert rehearsed.left_behind() == []
+
+
+def test_an_endpoint_that_is_deleted_meanwhile(rehearsed: Rehearsed) -> None:
+    process = rehearsed.start("--rungs", "1", *QUICK, "--hold-s", "40")
+    wait_for(process, "rungs 1")
+    try:
+        delete = f"import boto3; boto3.client('sagemaker').delete_endpoint(EndpointName='{ENDPOINT}')"
+        subprocess.run([sys.executable, "-c", delete], env=rehearsed.environment, check=True, timeout=30)
+        _, err = process.communicate(timeout=60)
+    finally:
+        rehearsed.command("rehearsal", "up", "--seed", *SEED)
+    assert process.returncode == 5
+    assert "was deleted while it was frozen" in err
+    assert "Traceback" not in err
     assert rehearsed.left_behind() == []
 
 

@@ -54,6 +54,13 @@ def test_the_suspended_state_comes_back_as_it_was(account, clock, suspended):
     assert fake.durable() == before
 
 
+def test_an_endpoint_that_was_deleted_meanwhile_leaves_nothing_frozen(account, clock):
+    fake = account()
+    with pytest.raises(AwsError, match="was deleted while it was frozen"), freeze(clock), fake.edit() as state:
+        state["endpoint"] = None
+    assert not list(journals.state_dir().glob("*.json"))
+
+
 def test_without_a_target_nothing_is_registered(account, clock):
     fake = account(target=None)
     with freeze(clock):
