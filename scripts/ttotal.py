@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import hashlib
+import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -282,7 +283,7 @@ def _check_flags(args: argparse.Namespace) -> None:
     if args.repeat < 1:
         faults.append(f"--repeat {args.repeat}: at least 1")
     for name in ("max_wait_s", "baseline_s", "hold_s", "poll_s"):
-        if getattr(args, name) <= 0:
+        if not 0 < getattr(args, name) < math.inf:
             faults.append(f"--{name.replace('_', '-')} {getattr(args, name):g}: more than 0")
     if args.poll_s > args.max_wait_s:
         faults.append(f"--poll-s {args.poll_s:g} is longer than --max-wait-s {args.max_wait_s:g}")

@@ -109,9 +109,10 @@ def read_file(live: LiveEndpoint) -> Journal | None:
         return None
     try:
         journal = Journal.model_validate(read_json(path))
-    except ValidationError as error:
+    except (ValidationError, UsageError) as error:
+        fault = first_fault(error) if isinstance(error, ValidationError) else error.message
         raise UsageError(
-            f"{path}: not a freeze journal: {first_fault(error)}", f"look at it, then remove {path}"
+            f"{path}: not a freeze journal: {fault}", f"look at it, then remove {path}; make thaw uses the tag"
         ) from None
     if journal.endpoint_created_at != live.created_at:
         path.unlink()
@@ -224,4 +225,7 @@ def mark_traffic_end(live: LiveEndpoint, now: datetime) -> None:
 def traffic_end(live: LiveEndpoint) -> datetime | None:
     """When our own load on this variant last stopped, as far as this machine knows."""
     path = file_path(live.name, live.variant, "last")
-    return datetime.fromisoformat(path.read_text(encoding="utf-8").strip()) if path.exists() else None
+    try:
+        return datetime.fromisoformat(path.read_text(encoding="utf-8").strip())
+    except (FileNotFoundError, ValueError):
+        return None

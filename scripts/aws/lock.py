@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 
+from planner.artifacts.base import require_writable
 from planner.errors import UsageError
 from scripts.aws.journal import file_path
 
@@ -17,7 +18,7 @@ from scripts.aws.journal import file_path
 def locked(endpoint: str, variant: str, run_id: str) -> Iterator[None]:
     """Hold the lock inside the block; refuses and names the run that holds it."""
     path = file_path(endpoint, variant, "lock")
-    path.parent.mkdir(parents=True, exist_ok=True)
+    require_writable(path.parent)
     with path.open("a+", encoding="utf-8") as stream:
         try:
             fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -113,6 +113,8 @@ def test_another_runs_pair_is_kept_together(tmp_path: Path) -> None:
     assert (tmp_path / kept["records_file"]).read_text(encoding="utf-8") == "first\n"
     assert (tmp_path / "qmax-m.requests.jsonl").read_text(encoding="utf-8") == "second\n"
     assert kept["records_sha256"] == hashlib.sha256(b"first\n").hexdigest()
+    newest = max(tmp_path.glob("qmax-m*.json"), key=lambda path: path.stat().st_mtime_ns)
+    assert newest.name == "qmax-m.json"
 
 
 def test_the_stem_names_model_transport_and_image() -> None:

@@ -162,3 +162,10 @@ def test_the_artifact_round_trips(tmp_path):
     made.save(tmp_path / "t.json")
     assert Ttotal.load(tmp_path / "t.json") == made
     assert json.loads((tmp_path / "t.json").read_text())["kind"] == "ttotal"
+
+
+@pytest.mark.parametrize("flag", ["--hold-s", "--baseline-s", "--max-wait-s", "--poll-s"])
+@pytest.mark.parametrize("value", ["nan", "inf", "0"])
+def test_times_are_finite(flag, value):
+    with pytest.raises(UsageError, match=f"{flag} {value}: more than 0"):
+        ttotal.main(["--endpoint", "e", "--variant", "v", "--model", "m", flag, value])

@@ -61,6 +61,33 @@ def test_an_endpoint_that_was_deleted_meanwhile_leaves_nothing_frozen(account, c
     assert not list(journals.state_dir().glob("*.json"))
 
 
+def test_a_damaged_journal_says_what_to_do(account, clock):
+    account()
+    journals.write_file(journals.new_journal(describe("e", "v"), None, "r1", clock.now(), clock.now()))
+    journals.file_path("e", "v").write_text("garbage")
+    with pytest.raises(UsageError, match="not a freeze journal") as raised:
+        thaw("e", "v", clock=clock)
+    assert "then remove" in raised.value.hint
+
+
+def test_a_damaged_mark_of_our_own_traffic_is_no_mark(account, clock):
+    account()
+    live = describe("e", "v")
+    journals.mark_traffic_end(live, clock.now())
+    assert journals.traffic_end(live) == clock.now()
+    journals.file_path("e", "v", "last").write_text("garbage")
+    assert journals.traffic_end(live) is None
+
+
+def test_without_a_state_directory_nothing_is_frozen(account, clock, monkeypatch, tmp_path):
+    fake = account()
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("HEADROOM_STATE_DIR", str(tmp_path / "file"))
+    with pytest.raises(UsageError, match="cannot be written"), freeze(clock):
+        pass
+    assert fake.state["tags"] == {}
+
+
 def test_without_a_target_nothing_is_registered(account, clock):
     fake = account(target=None)
     with freeze(clock):
