@@ -16,7 +16,7 @@ ARGS     ?=
 # Most tests wait for something; two at a time fit two cores. `PARALLEL=` runs them one by one.
 PARALLEL ?= -n 2 --dist loadfile
 
-TARGET_ENDPOINT = --endpoint $(ENDPOINT) --variant $(VARIANT)
+TARGET_ENDPOINT = --endpoint '$(ENDPOINT)' --variant '$(VARIANT)'
 
 ifdef AWS
 IN_ENV    :=
@@ -83,25 +83,25 @@ tf-security: .venv-checkov/.done-$(CHECKOV_VERSION) ## Static security analysis 
 	.venv-checkov/bin/checkov --directory terraform --config-file terraform/.checkov.yaml
 
 clean: ## Remove what was measured here, not what is deployed
-	rm -rf $(OUT) .pytest_cache .mypy_cache .ruff_cache
+	rm -rf '$(OUT)' .pytest_cache .mypy_cache .ruff_cache
 
 ##@ Measure (AWS=1 for a real account)
 
 .PHONY: qmax open-loop ttotal plan plan-article
 qmax: setup $(REHEARSED) ## Measure Q_max of one instance
-	$(IN_ENV) $(PY) -m loadtest.ladder $(TARGET_ENDPOINT) --model $(MODEL) --slo-ms $(SLO_MS) --out $(OUT) $(QMAX_ARGS) $(ARGS)
+	$(IN_ENV) $(PY) -m loadtest.ladder $(TARGET_ENDPOINT) --model '$(MODEL)' --slo-ms '$(SLO_MS)' --out '$(OUT)' $(QMAX_ARGS) $(ARGS)
 
 open-loop: setup $(REHEARSED) ## Measure the metric ratio under Poisson arrivals, which the plan then prefers
-	$(IN_ENV) $(PY) -m loadtest.surge $(TARGET_ENDPOINT) --model $(MODEL) --slo-ms $(SLO_MS) --out $(OUT) --rates 0.5,0.7,0.85 $(ARGS)
+	$(IN_ENV) $(PY) -m loadtest.surge $(TARGET_ENDPOINT) --model '$(MODEL)' --slo-ms '$(SLO_MS)' --out '$(OUT)' --rates 0.5,0.7,0.85 $(ARGS)
 
 ttotal: setup $(REHEARSED) ## Measure T_total by stage
-	$(IN_ENV) $(PY) -m scripts.ttotal $(TARGET_ENDPOINT) --model $(MODEL) --out $(OUT) $(TTOTAL_ARGS) $(ARGS)
+	$(IN_ENV) $(PY) -m scripts.ttotal $(TARGET_ENDPOINT) --model '$(MODEL)' --out '$(OUT)' $(TTOTAL_ARGS) $(ARGS)
 
 plan: setup ## Compute the plan from the newest measurements
-	$(PY) -m planner plan --model $(MODEL) --artifacts $(OUT) --slo-ms $(SLO_MS) $(PEAK) --out $(OUT) --tfvars terraform/plan.auto.tfvars $(ARGS)
+	$(PY) -m planner plan --model '$(MODEL)' --artifacts '$(OUT)' --slo-ms '$(SLO_MS)' $(PEAK) --out '$(OUT)' --tfvars terraform/plan.auto.tfvars $(ARGS)
 
 plan-article: setup ## Plan from the published measurements
-	$(PY) -m planner plan --qmax examples/article/qmax.json --ttotal examples/article/ttotal.json --peak-rps 5000 --trough-rps 10 --out $(OUT)/article $(ARGS)
+	$(PY) -m planner plan --qmax examples/article/qmax.json --ttotal examples/article/ttotal.json --peak-rps 5000 --trough-rps 10 --out '$(OUT)/article' $(ARGS)
 
 ##@ Deploy and guard
 
@@ -122,13 +122,13 @@ tf-test: setup ## Terraform's own tests, offline
 	$(PY) -m scripts.terraform test
 
 drift: setup $(REHEARSED) ## Compare what is live with what was intended
-	$(IN_ENV) $(PY) -m scripts.drift $(TARGET_ENDPOINT) --model $(MODEL) --artifacts $(OUT) $(ARGS)
+	$(IN_ENV) $(PY) -m scripts.drift $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(ARGS)
 
 validate: setup $(REHEARSED) ## Compare the deployed policy with the plan
-	$(IN_ENV) $(PY) -m scripts.validate $(TARGET_ENDPOINT) --model $(MODEL) --artifacts $(OUT) $(ARGS)
+	$(IN_ENV) $(PY) -m scripts.validate $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(ARGS)
 
 validate-load: setup $(REHEARSED) ## Replay the surge the plan promises to survive
-	$(IN_ENV) $(PY) -m scripts.validate_load $(TARGET_ENDPOINT) --model $(MODEL) --artifacts $(OUT) $(ARGS)
+	$(IN_ENV) $(PY) -m scripts.validate_load $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(ARGS)
 
 thaw: setup $(REHEARSED) ## Put back what an interrupted run left frozen
 	$(IN_ENV) $(PY) -m scripts.thaw $(TARGET_ENDPOINT) $(ARGS)
@@ -147,18 +147,18 @@ rehearsal-down: setup ## Stop the rehearsal
 	$(PY) -m rehearsal down
 
 rehearse-article: setup ## Replay the published ml.g5.xlarge ladder in real time
-	$(PY) -m bench.rehearse_article --out $(OUT)/rehearse-article $(ARGS)
+	$(PY) -m bench.rehearse_article --out '$(OUT)/rehearse-article' $(ARGS)
 
 simulate-article: setup ## Simulate scaling policies on the published measurements
 	$(PY) -m planner simulate --qmax examples/article/qmax.json --ttotal examples/article/ttotal.json \
-	  --gpu-saturated-pct 40 --cpu-saturated-pct 100 --name article --out $(OUT)/article \
+	  --gpu-saturated-pct 40 --cpu-saturated-pct 100 --name article --out '$(OUT)/article' \
 	  --chart docs/img/simulate-article.svg --chart-policies headroom,drain $(ARGS)
 
 report: setup ## One HTML file from whatever was measured
-	$(PY) -m planner report --model $(MODEL) --artifacts $(OUT) --out $(OUT) $(ARGS)
+	$(PY) -m planner report --model '$(MODEL)' --artifacts '$(OUT)' --out '$(OUT)' $(ARGS)
 
 demo: setup ## The whole chain in about ten minutes
-	$(PY) -m scripts.demo $(TARGET_ENDPOINT) --model $(MODEL) --out $(OUT)/demo $(ARGS)
+	$(PY) -m scripts.demo $(TARGET_ENDPOINT) --model '$(MODEL)' --out '$(OUT)/demo' $(ARGS)
 
 ##@ Benchmarks
 
@@ -173,7 +173,7 @@ bench-container: setup ## Schedulers side by side
 	$(PY) -m bench.container $(ARGS)
 
 bench-schedulers: setup ## A ladder on paragraphs under each scheduler, in one chart
-	$(PY) -m bench.schedulers --out $(OUT)/schedulers $(ARGS)
+	$(PY) -m bench.schedulers --out '$(OUT)/schedulers' $(ARGS)
 
 soak: setup ## The container's long runs: 2 000 mixed requests, a minute past the bound, 15 000 fuzzed messages
 	$(PY) -m pytest -q -m slow tests/container/test_soak.py tests/container/test_fuzz.py $(ARGS)
