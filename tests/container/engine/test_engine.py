@@ -52,15 +52,17 @@ def test_the_same_noise_gives_the_same_audio(engine: KokoroEngine) -> None:
     assert np.array_equal(first, second)
 
 
-def test_memory_is_flat_over_mixed_lengths_and_voices(engine: KokoroEngine) -> None:
-    texts = ("Yes.", "Good morning to you.")
-    batches = [engine.prepare([Segment(text, voice)]) for text in texts for voice in engine.voices()[:2]]
-    for batch in batches:
+def test_memory_is_flat_over_lengths_never_seen_before(engine: KokoroEngine) -> None:
+    """A compiled convolution a shape, without a bound, costs 8 MiB or more for every new length."""
+    texts = ("Good morning to you.", "Where did you put the keys?", "Nobody was surprised at all.")
+    speeds = [round(0.9 + 0.05 * step, 2) for step in range(12)]
+    batches = [engine.prepare([Segment(text, VOICE, speed)]) for speed in speeds for text in texts]
+    for batch in batches[:6]:
         engine.synthesise(batch)
     before = resident_mib()
-    for batch in batches:
+    for batch in batches[6:]:
         engine.synthesise(batch)
-    assert resident_mib() - before < 64
+    assert resident_mib() - before < 100
 
 
 def test_converted_weights_speak_as_the_int8_export_does(engine: KokoroEngine, model: ModelDir) -> None:
