@@ -35,6 +35,7 @@ def answers(container_process, texts, **env):
     return result
 
 
+@pytest.mark.slow
 def test_harsh_texts_and_a_first_request_as_fast_as_the_others(container_process):
     ordinary = "The train leaves at ten past nine."
     harsh = [

@@ -18,6 +18,7 @@ BODY = ["--transport", "invoke", "--accept", "application/json", "--body-templat
 
 
 @pytest.mark.e2e
+@pytest.mark.slow
 def test_an_embedding_endpoint_is_measured_by_its_whole_response_and_planned(tmp_path: Path) -> None:
     own = os.environ | {
         "HEADROOM_REHEARSAL_DIR": str(tmp_path / "rehearsal"),

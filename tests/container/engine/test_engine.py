@@ -55,7 +55,7 @@ def test_the_same_noise_gives_the_same_audio(engine: KokoroEngine) -> None:
 def test_memory_is_flat_over_lengths_never_seen_before(engine: KokoroEngine) -> None:
     """A compiled convolution a shape, without a bound, costs 8 MiB or more for every new length."""
     texts = ("Good morning to you.", "Where did you put the keys?", "Nobody was surprised at all.")
-    speeds = [round(0.9 + 0.05 * step, 2) for step in range(12)]
+    speeds = [round(0.9 + 0.05 * step, 2) for step in range(8)]
     batches = [engine.prepare([Segment(text, VOICE, speed)]) for speed in speeds for text in texts]
     for batch in batches[:6]:
         engine.synthesise(batch)

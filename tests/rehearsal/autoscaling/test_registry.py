@@ -194,11 +194,7 @@ def test_load_scales_out_and_quiet_scales_in(seeded: Up, scaling: Any) -> None:
     activity = until(lambda: successful(scaling))
     assert "alarm busy in state ALARM triggered policy step" in activity["Cause"]
     changes = cloudwatch.describe_alarm_history(AlarmName="busy", HistoryItemType="StateUpdate")["AlarmHistoryItems"]
-    change = min(changes, key=lambda item: item["Timestamp"])
-    assert (
-        change["HistorySummary"] == "Alarm updated from INSUFFICIENT_DATA to ALARM"
-        or "OK to ALARM" in change["HistorySummary"]
-    )
+    assert any(change["HistorySummary"].endswith("to ALARM") for change in changes)
     cloudwatch.delete_alarms(AlarmNames=["busy"])
     scaling.register_scalable_target(**TARGET, MinCapacity=1, MaxCapacity=1)
     until(lambda: len(seeded.instances()) == 1)
