@@ -157,7 +157,7 @@ simulate-article: setup ## Simulate scaling policies on the published measuremen
 report: setup ## One HTML file from whatever was measured
 	$(PY) -m planner report --model '$(MODEL)' --artifacts '$(OUT)' --out '$(OUT)' $(ARGS)
 
-demo: setup ## The whole chain in about ten minutes
+demo: setup ## The whole chain in ten to fifteen minutes
 	$(PY) -m scripts.demo $(TARGET_ENDPOINT) --model '$(MODEL)' --out '$(OUT)/demo' $(ARGS)
 
 ##@ Benchmarks
