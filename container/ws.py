@@ -115,7 +115,7 @@ class Session:
 
     def _enqueue(self, fields: dict[str, Any]) -> None:
         if len(self._pending) >= self._parts.settings.ws_max_pending:
-            raise RequestError(429, "too_many_pending", f"{len(self._pending)} utterances already wait on this connection")
+            raise RequestError(429, "too_many_pending", f"{len(self._pending)} utterances wait on this connection")
         if "transport" in fields:
             raise invalid("invalid_request", "transport has no meaning in a bidirectional stream")
         self._pending.append(self._parts.parse(fields))
