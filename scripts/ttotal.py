@@ -134,12 +134,19 @@ def find_baseline(args: argparse.Namespace, live: LiveEndpoint) -> Baseline:
     measured = qmax.fingerprint
     if measured is None:
         raise UsageError(f"{path}: has no fingerprint", "measure Q_max again (make qmax)")
-    corpus = corpora.load(args.corpus or measured.workload.corpus)
     before = measured.workload
+    # The deployment first: the texts of a ladder from elsewhere may not even be here.
+    _require_same(args, path, measured, fingerprint(live, before, measured.transport))
     if before.seed is None or before.response_format is None:
         raise UsageError(f"{path}: its workload is not fully known", "measure Q_max here (make qmax)")
+    corpus = corpora.load(args.corpus or before.corpus)
     workload = corpus.workload(seed=before.seed, response_format=before.response_format, voice=before.voice)
     actual = fingerprint(live, workload, measured.transport)
+    _require_same(args, path, measured, actual)
+    return Baseline(qmax, path, corpus, actual, _target_ms(qmax, path, args.probe_concurrency))
+
+
+def _require_same(args: argparse.Namespace, path: Path, measured: Fingerprint, actual: Fingerprint) -> None:
     different = mismatches(measured, actual)
     if different and not args.allow_config_mismatch:
         listed = "; ".join(str(item) for item in different)
@@ -147,7 +154,6 @@ def find_baseline(args: argparse.Namespace, live: LiveEndpoint) -> Baseline:
             f"{path} was measured on another deployment or workload: {listed}",
             "measure Q_max again (make qmax), or pass --allow-config-mismatch",
         )
-    return Baseline(qmax, path, corpus, actual, _target_ms(qmax, path, args.probe_concurrency))
 
 
 def _newest(args: argparse.Namespace, live: LiveEndpoint) -> Path:

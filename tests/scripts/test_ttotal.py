@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -59,6 +60,14 @@ def test_another_deployment_is_refused_with_both_values(account, tmp_path):
     with pytest.raises(UsageError, match=r"instance_type: ml\.g5\.xlarge against ml\.g6\.xlarge"):
         ttotal.find_baseline(parsed(tmp_path), live)
     ttotal.find_baseline(parsed(tmp_path, "--allow-config-mismatch"), live)
+
+
+def test_a_published_ladder_is_of_another_deployment_before_its_corpus_is_missed(account, tmp_path):
+    account()
+    published = Path(__file__).parents[2] / "examples/article/qmax.json"
+    with pytest.raises(UsageError, match="image_digest: sha256:8b1b96bc") as raised:
+        ttotal.find_baseline(parsed(tmp_path, "--qmax", str(published)), describe("e", "v"))
+    assert "--corpus" not in raised.value.message
 
 
 def test_the_admission_bound_is_no_mismatch(account, tmp_path):
