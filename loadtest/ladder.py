@@ -15,7 +15,7 @@ from locust.env import Environment
 
 from loadtest import estimate, settings
 from loadtest.agent import JOB, Agent
-from loadtest.process import agent_of, is_worker, lead, leave, run_locust, user
+from loadtest.process import agent_of, is_worker, lead, leave, refuse_stray_words, run_locust, user
 from loadtest.session import Session
 from planner.errors import ExitCode, UsageError
 
@@ -63,6 +63,7 @@ class LadderShape(LoadTestShape):
 
 def _add_arguments(parser: Any) -> None:
     settings.add_arguments(parser)
+    refuse_stray_words(parser)
 
 
 def _start(environment: Environment, **_: Any) -> None:

@@ -156,6 +156,18 @@ def stop_children() -> None:
         child.terminate()
 
 
+def refuse_stray_words(parser: argparse.ArgumentParser) -> None:
+    """Locust takes any word for a user class, and leaves with 1 after it has forked; here every setting is a flag."""
+
+    def refuse(word: str) -> str:
+        report(UsageError(f"{word}: not a flag of this command", "every setting is a flag: see --help"))
+        sys.exit(int(ExitCode.USAGE))
+
+    for action in parser._actions:
+        if action.dest == "user_classes":
+            action.type = refuse
+
+
 def _too_many_processes(arguments: list[str]) -> UsageError | None:
     """Locust would fork any number."""
     reader = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)

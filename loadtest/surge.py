@@ -19,7 +19,7 @@ from loadtest.agent import Agent
 from loadtest.job import Job
 from loadtest.open_session import OpenSession, Order, describe_plan
 from loadtest.openloop import Pacer, Schedule
-from loadtest.process import agent_of, is_worker, lead, leave, run_locust
+from loadtest.process import agent_of, is_worker, lead, leave, refuse_stray_words, run_locust
 from planner.errors import ExitCode, UsageError
 
 ORDER = "headroom_order"
@@ -72,6 +72,7 @@ class SurgeShape(LoadTestShape):
 
 def _add_arguments(parser: Any) -> None:
     traffic.add_arguments(parser)
+    refuse_stray_words(parser)
 
 
 def _start(environment: Environment, **_: Any) -> None:

@@ -114,3 +114,20 @@ def test_a_template_of_another_type_need_not_be_json() -> None:
 def test_help_lists_our_own_flags(command: str, flag: str) -> None:
     asked = [sys.executable, "-m", f"loadtest.{command}", "--help"]
     assert flag in subprocess.run(asked, capture_output=True, text=True, check=True).stdout
+
+
+LOCUST = ("locust", "--headless", "-f")
+LADDER = str(Path(settings.__file__).with_name("ladder.py"))
+
+
+@pytest.mark.parametrize(
+    ("program", "stray"),
+    [(("loadtest.surge",), "extra"), ((*LOCUST, LADDER), "extra"), ((*LOCUST, LADDER), "--unknown")],
+)
+def test_a_word_or_flag_that_nobody_knows_is_bad_input(program: tuple[str, ...], stray: str) -> None:
+    command = [sys.executable, "-m", *program, "--endpoint", "e", "--model", "m", stray]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
+    assert (done.returncode, done.stdout) == (2, ""), done.stderr
+    (said,) = [line for line in done.stderr.splitlines() if "error" in line]
+    assert stray in said
+    assert "Traceback" not in done.stderr
