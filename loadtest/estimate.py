@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
+from loadtest import observe
 from loadtest.settings import Ladder
 from loadtest.terminal import clock_text
 from planner.artifacts.qmax import Qmax
@@ -88,4 +89,5 @@ def describe(settings: Ladder, instance_type: str) -> str:
             f"about ${price * total_s / 3600:.2f} for one {instance_type} over that time "
             f"(${price:g}/h, {PRICE_REGION} list price of {PRICE_DATE})"
         )
+    lines += [f"note: {note}" for note in observe.unseen(settings.measure_window_s)]
     return "\n".join(lines)

@@ -13,6 +13,8 @@ from scripts.aws.endpoint import LiveEndpoint, read_counts
 
 PERIOD_S = 10
 """High-resolution data of this period can be read for three hours."""
+SURE_WINDOW_S = 2 * PERIOD_S
+"""Wherever it begins, a window of this length holds a whole period."""
 MINUTE_S = 60
 PUBLISHED_LATE_S = 20.0
 """A period that is not in CloudWatch this long after it ended will not come."""
@@ -32,6 +34,17 @@ def whole_periods(start: datetime, end: datetime, period_s: int) -> tuple[dateti
     if first >= last:
         return None
     return datetime.fromtimestamp(first, UTC), datetime.fromtimestamp(last, UTC)
+
+
+def unseen(window_s: float) -> list[str]:
+    """A note if CloudWatch may have nothing of a window of this length, which the plan would then miss."""
+    if window_s >= SURE_WINDOW_S:
+        return []
+    chance = "no" if window_s < PERIOD_S else "perhaps no"
+    return [
+        f"{window_s:g} s measured hold {chance} whole {PERIOD_S} s period of CloudWatch, so the metric ratio may stay "
+        f"unknown and a plan from it says stop: --measure-window-s {SURE_WINDOW_S} or more, --hold-s at least as long"
+    ]
 
 
 def view(read: Read, start: datetime, end: datetime) -> CloudWatchView | None:

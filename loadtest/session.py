@@ -36,7 +36,11 @@ class Session:
         require_writable(Path(settings.common.out))
         live = describe(settings.common.endpoint, settings.common.variant)
         self._fingerprint = fingerprint(live, settings.common.workload, settings.common.transport)
-        self._notes = [*check_admission(settings, live), *shorter_than_published(settings)]
+        self._notes = [
+            *check_admission(settings, live),
+            *shorter_than_published(settings),
+            *observe.unseen(settings.measure_window_s),
+        ]
         self._hold = Hold(live, run_id=self._run_id, force=settings.common.force, ttl_s=estimate.freeze_ttl_s(settings))
         self._live = self._hold.live
         self._method = settings.method(load_processes)

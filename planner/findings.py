@@ -110,7 +110,8 @@ def metric_units(case: Case) -> Finding:
             "metric_units",
             "stop",
             "no ratio between the 10 s Maximum the alarm reads and mean occupancy: thresholds are not emitted",
-            "measure the ladder with CloudWatch reachable within 3 h, or an open-loop ladder (--open-loop)",
+            "measure the ladder with CloudWatch reachable within 3 h and --measure-window-s 20 or more "
+            "(a whole 10 s period must lie inside), or an open-loop ladder (--open-loop)",
         )
     if conversion.fit is not None:
         return _levels(case, conversion.fit)

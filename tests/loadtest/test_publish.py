@@ -193,6 +193,18 @@ def test_an_admission_bound_below_the_ladder_is_refused_unless_allowed() -> None
     assert check_admission(ladder("--allow-config-mismatch"), live(MAX_QUEUE_DEPTH="50"))
 
 
+def test_a_window_too_short_for_cloudwatch_is_told_with_its_remedy(tmp_path: Path) -> None:
+    def told(window_s: str) -> str:
+        text = estimate.describe(ladder("--measure-window-s", window_s, "--out", str(tmp_path)), "ml.g5.xlarge")
+        return text.partition("note: ")[2]
+
+    # 20 s hold a whole 10 s period wherever they begin, 10 s only when they begin with one.
+    assert told("20") == ""
+    assert "hold perhaps no whole 10 s period" in told("19.9")
+    assert "hold no whole 10 s period" in told("9")
+    assert "--measure-window-s 20" in told("9")
+
+
 def test_the_dry_run_states_time_requests_and_dollars(tmp_path: Path) -> None:
     text = estimate.describe(ladder("--rungs", "1,10", "--out", str(tmp_path)), "ml.g5.xlarge")
     # 240 s at 1/0.0613 s and at the saturated 17.9 requests/s.

@@ -91,6 +91,7 @@ def test_without_a_ratio_no_threshold_is_emitted(qmax: Qmax, ttotal: Ttotal) -> 
     d = plan.derived
     assert (d.scaling_target_value, d.scale_in_threshold, d.metric_ratio_source) == (None, None, "unknown")
     assert (plan.verdict, plan.feasible) == ("stop", False)
+    assert "--measure-window-s 20" in finding(plan, "metric_units").recommendation
     assert d.c_scale_max == 37.5
 
 
