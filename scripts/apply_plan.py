@@ -14,7 +14,7 @@ from scripts.aws import preflight
 from scripts.aws.endpoint import LiveEndpoint, describe, require_in_service
 from scripts.aws.scaling import resource_id
 from scripts.cli import parser
-from scripts.deployment import guards, settings
+from scripts.deployment import guards, names, settings
 from scripts.guard import intent, policy
 from scripts.guard.intent import TERRAFORM_DIR, TFVARS
 from scripts.guard.live import deregister, import_target
@@ -38,7 +38,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     guards.refuse_foreign(live, resources)
     refuse_left_over(live, resources)
     preflight.require([_room(live, plan)])
-    chosen = settings.load(directory) | {"initial_instance_count": live.desired_instances, "plan_json": str(path)}
+    given = {"initial_instance_count": live.desired_instances, "plan_json": str(path)}
+    chosen = names.with_free_names(tool, settings.load(directory) | given)
     if args.dry_run:
         tool.plan(chosen)
         return 0

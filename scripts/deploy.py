@@ -19,7 +19,7 @@ from scripts.aws.endpoint import LiveEndpoint
 from scripts.aws.waiting import Clock
 from scripts.build_image import build
 from scripts.cli import parser, print_json
-from scripts.deployment import guards, settings, weights
+from scripts.deployment import guards, names, settings, weights
 from scripts.guard.intent import TERRAFORM_DIR
 from scripts.terraform import Terraform
 
@@ -39,7 +39,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         guards.untaint_healthy(tool, live, resources)
     chosen = _chosen(args, live, settings.load(directory))
     if args.plan_only:
-        tool.plan(chosen if chosen.get("image_digest") else chosen | NOTHING_DEPLOYED)
+        tool.plan(names.with_free_names(tool, chosen) if chosen.get("image_digest") else chosen | NOTHING_DEPLOYED)
         return 0
     preflight.require([preflight.skew(Clock())])
     outputs = _foundation(tool, chosen, resources)
@@ -48,6 +48,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         _say("weights")
         copied = weights.ensure(outputs["model_data_uri"], outputs["weights_project"])
         _say(f"weights {'copied to' if copied else 'already in'} {outputs['model_data_uri']}")
+    chosen = names.with_free_names(tool, chosen)
     deployed = _endpoint(tool, args, chosen, live)
     _report(args, deployed, chosen)
     return 0
@@ -61,10 +62,10 @@ def _chosen(args: argparse.Namespace, live: LiveEndpoint | None, before: dict[st
         "mount_model_data": args.mount_model_data,
         "container_environment": _environment(args.env) if args.env else None,
     }
-    names = {"endpoint_name": args.endpoint, "variant_name": args.variant}
+    where = {"endpoint_name": args.endpoint, "variant_name": args.variant}
     same = before if before.get("endpoint_name") == args.endpoint else {}
     count = {"initial_instance_count": max(live.desired_instances, 1)} if live is not None else {}
-    return same | names | count | {key: value for key, value in given.items() if value is not None}
+    return same | where | count | {key: value for key, value in given.items() if value is not None}
 
 
 def _environment(pairs: Sequence[str]) -> dict[str, str]:

@@ -93,14 +93,35 @@ class Terraform:
 
     def resources(self) -> dict[str, bool]:
         """Managed resources in the state by address; the value says whether it is tainted."""
-        result = self._captured(["state", "pull"])
-        if result.returncode or not result.stdout.strip():
-            return {}
-        return dict(_addresses(json.loads(result.stdout)))
+        return dict(_addresses(self._state()))
+
+    def deposed_names(self) -> set[str]:
+        """Names of what a replacement that did not finish has left to be deleted."""
+        return {
+            str(instance["attributes"]["name"])
+            for resource in self._state().get("resources", [])
+            for instance in resource["instances"]
+            if "deposed" in instance and "name" in instance["attributes"]
+        }
+
+    def planned_outputs(self, variables: dict[str, Any]) -> dict[str, Any]:
+        """The outputs after an apply, as far as a plan knows them; empty when it is refused, as apply will be."""
+        with tempfile.TemporaryDirectory() as folder:
+            file, plan = Path(folder) / "given.tfvars.json", Path(folder) / "plan"
+            file.write_text(json.dumps(variables), encoding="utf-8")
+            arguments = ["plan", "-input=false", "-no-color", "-lock=false", f"-var-file={file}", f"-out={plan}"]
+            if self._captured(arguments).returncode:
+                return {}
+            planned = json.loads(self._captured(["show", "-json", str(plan)]).stdout)["planned_values"]
+        return {name: item["value"] for name, item in planned.get("outputs", {}).items() if "value" in item}
 
     def passthrough(self, arguments: Sequence[str]) -> int:
         """Any other Terraform command, its output as it is."""
         return self._supervise([self.binary, f"-chdir={self.directory}", *arguments], None)
+
+    def _state(self) -> dict[str, Any]:
+        result = self._captured(["state", "pull"])
+        return dict(json.loads(result.stdout)) if not result.returncode and result.stdout.strip() else {}
 
     def _captured(self, arguments: Sequence[str], **more: str) -> subprocess.CompletedProcess[str]:
         command = [self.binary, f"-chdir={self.directory}", *arguments]

@@ -15,7 +15,7 @@ import pytest
 
 from planner.errors import AwsError, UsageError
 from scripts import deploy, terraform
-from scripts.deployment import settings
+from scripts.deployment import names, settings
 
 ROOT = Path(__file__).parents[2]
 BINARY = """#!{python}
@@ -30,6 +30,8 @@ if verb == "output":
     print(json.dumps({{"bucket": {{"value": "b"}}}}))
 if verb == "state":
     print(open(home + "/state").read())
+if verb == "show":
+    print(open(home + "/planned").read())
 if verb == "apply" and os.path.exists(home + "/fail"):
     print("noise\\n╷\\n│ Error: creating the thing\\n│\\n│ because of that\\n╵")
     sys.exit(1)
@@ -152,6 +154,33 @@ def test_the_state_lists_addresses_and_taints(home):
         "module.endpoint[0].aws_sagemaker_endpoint.this": True,
         't.n["k"]': False,
     }
+
+
+def model(name: str, **more: str) -> dict[str, object]:
+    return {"attributes": {"name": name}, **more}
+
+
+@pytest.mark.parametrize(
+    ("planned", "salted"),
+    [("e-old", True), ("e-new", False), ("e-newest", False)],
+    ids=["back to what was rolled back from", "the refused one again", "forward"],
+)
+def test_names_that_a_rolled_back_update_left_taken_are_not_created_again(home, capsys, planned, salted):
+    state = {"resources": [{"mode": "managed", "instances": [model("e-new"), model("e-old", deposed="1f")]}]}
+    (home / "state").write_text(json.dumps(state))
+    outputs = {"sagemaker_model_name": {"value": planned}, "endpoint_config_name": {}}
+    (home / "planned").write_text(json.dumps({"planned_values": {"outputs": outputs}}))
+    chosen = {"image_digest": "x", "name_salt": "before"}
+    found = names.with_free_names(terraform.find(home / "tf"), chosen)
+    assert (found["name_salt"] != "before") is salted
+    assert {key: value for key, value in found.items() if key != "name_salt"} == {"image_digest": "x"}
+    assert ("e-old left by an update" in capsys.readouterr().err) is salted
+
+
+def test_without_a_rolled_back_update_nothing_is_planned(home):
+    (home / "state").write_text(json.dumps({"resources": [{"mode": "managed", "instances": [model("e-old")]}]}))
+    assert names.with_free_names(terraform.find(home / "tf"), {"a": 1}) == {"a": 1}
+    assert [call[0] for call in calls(home)] == ["state"]
 
 
 def test_outputs(home):
