@@ -69,7 +69,7 @@ async def test_the_watchdog_ends_a_stuck_engine(start):
         began_s = time.monotonic()
         async with container.post({"text": "Hello"}) as response:
             assert response.status == 503
-        assert time.monotonic() - began_s < 2
+        assert time.monotonic() - began_s < 10
         assert await ping(container) == 503
         await watch
 

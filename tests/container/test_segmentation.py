@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import time
 
 import pytest
 from hypothesis import given
@@ -135,7 +134,7 @@ def test_fifo_takes_a_paragraph_whole_but_not_a_page():
     assert max(map(len, in_one(page))) <= 400
 
 
-def test_a_long_text_is_cut_quickly():
-    began = time.perf_counter()
-    segment("Some words, and then a few more of them. " * 250)
-    assert time.perf_counter() - began < 1.0
+@pytest.mark.timeout(30)
+def test_a_long_text_is_cut_without_backtracking():
+    text = "Some words, and then a few more of them. " * 250
+    assert squeezed("".join(segment(text))) == squeezed(text)

@@ -107,8 +107,9 @@ def test_soak(container_process, requests):
 
 
 @pytest.mark.e2e
-@pytest.mark.parametrize("seconds", [4, pytest.param(60, marks=pytest.mark.slow)])
-def test_ping_answers_at_twice_the_bound(container_process, seconds):
+@pytest.mark.parametrize(("seconds", "limit_s"), [(4, 2.0), pytest.param(60, 0.5, marks=pytest.mark.slow)])
+def test_ping_answers_at_twice_the_bound(container_process, seconds, limit_s):
+    """SageMaker gives a ping 2 s; the long run, alone on the machine, a quarter of that."""
     waits_s: list[float] = []
     statuses: list[int] = []
 
@@ -140,7 +141,7 @@ def test_ping_answers_at_twice_the_bound(container_process, seconds):
         running.wait_ready()
         asyncio.run(press(running.port))
     assert set(statuses) == {200}
-    assert max(waits_s) < 0.5
+    assert max(waits_s) < limit_s
 
 
 @pytest.mark.e2e
