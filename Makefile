@@ -14,7 +14,7 @@ SLO_MS   ?= 3000
 OUT      ?= artifacts
 ARGS     ?=
 # Most tests wait for something; two at a time fit two cores. `PARALLEL=` runs them one by one.
-PARALLEL ?= -n 2 --dist loadfile
+PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 TARGET_ENDPOINT = --endpoint '$(ENDPOINT)' --variant '$(VARIANT)'
 
