@@ -162,12 +162,18 @@ demo: setup ## The whole chain in ten to fifteen minutes
 
 ##@ Benchmarks
 
-.PHONY: bench-harness bench-engine bench-container bench-schedulers bench-planner soak
+.PHONY: bench-harness bench-engine bench-peers bench-quality bench-container bench-schedulers bench-planner soak
 bench-harness: setup ## How far one load generator can be trusted
 	$(PY) -m bench.harness $(ARGS)
 
 bench-engine: setup ## Engines side by side
 	$(PY) -m bench.engine $(ARGS)
+
+bench-peers: setup ## Our container beside other Kokoro servers, each from an environment given in ARGS
+	$(PY) -m bench.peers $(ARGS)
+
+bench-quality: setup ## Spectra and recognised words of our engine against upstream's model
+	$(PY) -m bench.quality $(ARGS)
 
 bench-container: setup ## Schedulers side by side
 	$(PY) -m bench.container $(ARGS)

@@ -83,9 +83,13 @@ class Locked:
         self._voice = torch.load(next(iter(model.voice_files.values())), weights_only=True).to(self._device)
 
     def __call__(self, text: str) -> float:
+        return len(self.speak(text)) / SAMPLE_RATE_HZ
+
+    def speak(self, text: str) -> Any:
+        """Samples."""
         with self._lock:
             phonemes = self._phonemise(text)
-            return len(self._model(phonemes, self._voice[len(phonemes) - 1], 1.0)) / SAMPLE_RATE_HZ
+            return self._model(phonemes, self._voice[len(phonemes) - 1], 1.0).numpy()
 
 
 class Served:

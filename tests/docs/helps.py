@@ -17,7 +17,8 @@ COMMANDS = (
     *(f"loadtest.{name}" for name in ("ladder", "surge")),
     *(f"scripts.{name}" for name in ("ttotal", "drift", "validate", "validate_load", "thaw", "deploy", "apply_plan")),
     *(f"scripts.{name}" for name in ("destroy", "demo", "build_image", "sync_weights", "terraform_docs")),
-    *(f"bench.{name}" for name in ("engine", "container", "harness", "planner", "rehearse_article", "schedulers")),
+    *(f"bench.{name}" for name in ("engine", "container", "harness", "peers", "planner", "quality")),
+    *(f"bench.{name}" for name in ("rehearse_article", "schedulers")),
     "container.weights",
 )
 WITHOUT_FLAGS = ("container.server", "scripts.terraform")
@@ -29,7 +30,7 @@ said = {}
 for command in json.loads(sys.argv[1]):
     module, *verb = command.split()
     name = {"rehearsal": "rehearsal.cli"}.get(module, module)
-    name += ".__main__" if module in ("planner", "container.weights") else ""
+    name += ".__main__" if module in ("planner", "container.weights", "bench.peers") else ""
     out = io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.suppress(SystemExit):
         importlib.import_module(name).main([*verb, "--help"])

@@ -1,0 +1,1 @@
+"""Plain servers in front of libraries that have none."""
