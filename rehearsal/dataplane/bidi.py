@@ -24,6 +24,9 @@ Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
 CONTAINER_PATH = "/invocations-bidirectional-stream"
 HALF_CLOSED_S = 5.0
 """After the client has ended its side, a container that says nothing for this long is closed. AWS documents nothing."""
+CLIENT_ENDS_WITHIN_S = 1.0
+"""How long the client may take to end its own side before it is told: Hypercorn drops the whole connection, with the
+other streams on it, when data arrives for a stream that has ended."""
 NORMAL_CLOSES = (1000, 1001)
 _PATH = re.compile(r"/endpoints/(?P<name>[^/]+)/invocations-bidirectional-stream")
 _WORDING = {"ValidationError": "InputValidationError", "ServiceUnavailable": "ServiceUnavailableError"}
@@ -93,6 +96,7 @@ class Bidi:
                 trace.outcome = "ModelStreamError"
                 text = f"The model container closed the connection with code {socket.close_code}."
                 await send(_body(eventstream.exception("ModelStreamError", text, ErrorCode="StreamBroken")))
+            await asyncio.wait([upward], timeout=CLIENT_ENDS_WITHIN_S)
             await send(_body(b"", more=False))
         finally:
             upward.cancel()
