@@ -10,13 +10,13 @@ import random
 import resource
 import socket
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import gevent
 
 from loadtest.corpus import shuffled
-from loadtest.exchange import Exchange, perform
+from loadtest.exchange import Exchange, cut, perform
 from loadtest.job import Dialler, Job
 from loadtest.transports import Transport
 from planner.artifacts.records import Anchor, RequestRecord
@@ -130,6 +130,12 @@ JOB = "headroom_job"
 ROW = tuple(RequestRecord.__dataclass_fields__)
 
 
+def reported(status: dict[str, Any]) -> Iterator[tuple[RequestRecord, float | None]]:
+    """The finished requests of a report, each with the gap before it in ms."""
+    for *values, gap_ms in status["rows"]:
+        yield RequestRecord(**dict(zip(ROW, values, strict=True))), gap_ms
+
+
 class Speaker:
     """One user: one request outstanding, the next as soon as the answer is complete."""
 
@@ -182,8 +188,7 @@ class Speaker:
             found = perform(self._transport, self._agent.bodies[text], self._job.timeout_s)
         except gevent.GreenletExit:
             self._transport.close()
-            cut = Exchange(sent_ns, None, None, time.monotonic_ns(), "cancelled", None, None, 0, "")
-            self._agent.keep(self._record(cut, text, sent_ns), None)
+            self._agent.keep(self._record(cut(sent_ns), text, sent_ns), None)
             raise
         gap_ms = (found.sent_ns - self._finished_ns) / 1e6 if self._finished_ns and self._failures == 0 else None
         self._finished_ns = found.done_ns

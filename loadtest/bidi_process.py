@@ -1,13 +1,15 @@
 """Load users over bidirectional streams, in a process of their own: the HTTP/2 SDK is asyncio and needs Python 3.12.
 
 Reads commands from stdin, one JSON object a line ({"job", "index"} or {"users"}), and writes to stdout the status
-messages that every load process writes. Started by loadtest.bidi.
+messages that every load process writes. Started by loadtest.bidi; ends when stdin does, what is out then is cut.
 """
 
 from __future__ import annotations
 
 import asyncio
 import json
+import os
+import signal
 import sys
 import time
 from collections.abc import AsyncIterator
@@ -17,7 +19,7 @@ from typing import Any
 
 from loadtest.agent import LAG_PROBE_S, REPORT_EVERY_S, Agent, cpu_s, record
 from loadtest.corpus import shuffled
-from loadtest.exchange import Exchange
+from loadtest.exchange import Exchange, cut
 from loadtest.job import Job
 from loadtest.transports.base import SATURATED
 from planner.artifacts.records import Outcome
@@ -25,6 +27,11 @@ from planner.artifacts.records import Outcome
 CONNECT_LIMIT_S = 15.0
 """An untrusted certificate hangs instead of failing."""
 BACKOFF_S = 0.5
+CLOSE_LIMIT_S = 2.0
+LONGEST_COMMAND_BYTES = 1 << 26
+"""A job carries every text of the corpus."""
+END = b'{"type":"end"}'
+"""The container closes the stream once everything asked for has been spoken."""
 
 
 @dataclass
@@ -82,17 +89,28 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 class Session:
-    """One user's stream; frames are JSON in UTF-8 or audio."""
+    """One user's connection and the stream on it; frames are JSON in UTF-8 or audio."""
 
     def __init__(self, job: Job) -> None:
         self._job = job
+        self._client: Any = None
         self._stream: Any = None
         self._events: AsyncIterator[Any] | None = None
 
     async def open(self) -> None:
-        """Connect, unless connected."""
+        """Have a stream; each new one is a request of its own, which SageMaker routes."""
         if self._stream is not None:
             return
+        if self._client is None:
+            await self._connect()
+        asked = self._models.InvokeEndpointWithBidirectionalStreamInput(
+            endpoint_name=self._job.endpoint, target_variant=self._job.variant
+        )
+        async with asyncio.timeout(CONNECT_LIMIT_S):
+            self._stream = await self._client.invoke_endpoint_with_bidirectional_stream(asked)
+            _, self._events = await self._stream.await_output()
+
+    async def _connect(self) -> None:
         # Imported here: the package exists for Python 3.12 only.
         from aws_sdk_sagemaker_runtime_http2 import models
         from aws_sdk_sagemaker_runtime_http2.client import AsyncSageMakerRuntimeHTTP2Client
@@ -106,26 +124,38 @@ class Session:
                 return self
 
         self._models = models
-        client = AsyncSageMakerRuntimeHTTP2Client(await AsyncSageMakerRuntimeHTTP2Config.resolve(transport=Duplex()))
-        asked = models.InvokeEndpointWithBidirectionalStreamInput(
-            endpoint_name=self._job.endpoint, target_variant=self._job.variant
+        self._client = AsyncSageMakerRuntimeHTTP2Client(
+            await AsyncSageMakerRuntimeHTTP2Config.resolve(transport=Duplex())
         )
-        async with asyncio.timeout(CONNECT_LIMIT_S):
-            self._stream = await client.invoke_endpoint_with_bidirectional_stream(asked)
-            _, self._events = await self._stream.await_output()
 
-    async def close(self) -> None:
-        """End the session."""
+    async def end(self) -> None:
+        """Let the container close the stream, so that its instance is free before the next request is routed."""
         if self._stream is None:
             return
         with suppress(*failures()):
-            await asyncio.wait_for(self._stream.close(), 2)
+            async with asyncio.timeout(CLOSE_LIMIT_S):
+                await self._send(END)
+                await self._stream.input_stream.close()
+                assert self._events is not None
+                async for _ in self._events:
+                    pass
+        await self.close()
+
+    async def close(self) -> None:
+        """Hang up."""
+        if self._stream is None:
+            return
+        with suppress(*failures()):
+            await asyncio.wait_for(self._stream.close(), CLOSE_LIMIT_S)
         self._stream = self._events = None
+
+    async def _send(self, body: bytes) -> None:
+        part = self._models.RequestStreamEventPayloadPart(self._models.RequestPayloadPart(bytes_=body))
+        await self._stream.input_stream.send(part)
 
     async def speak(self, body: bytes, answer: Answer) -> None:
         """One utterance."""
-        part = self._models.RequestStreamEventPayloadPart(self._models.RequestPayloadPart(bytes_=body))
-        await self._stream.input_stream.send(part)
+        await self._send(body)
         assert self._events is not None
         async for event in self._events:
             value = event.value
@@ -139,9 +169,10 @@ class Session:
 class BidiProcess(Agent):
     """As many user tasks as asked for."""
 
-    def __init__(self, name: str) -> None:
+    def __init__(self, name: str, group: asyncio.TaskGroup) -> None:
         super().__init__(_write)
         self.name = name
+        self._group = group
         self.anchor = type(self.anchor)(name, self.anchor.monotonic_ns, self.anchor.utc_ns)
         self._wanted = 0
         self._tasks: set[asyncio.Task[None]] = set()
@@ -159,34 +190,54 @@ class BidiProcess(Agent):
         while self.users < users:
             self.users += 1
             self._number += 1
-            task = asyncio.create_task(self._user(self._number))
+            task = self._group.create_task(self._user(self._number))
             self._tasks.add(task)
             task.add_done_callback(self._tasks.discard)
+
+    async def cut(self) -> None:
+        """Stop every user now; requests that are out become cancelled ones."""
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            await asyncio.wait(tasks)
+        self.report(0.0)
 
     async def _user(self, number: int) -> None:
         job = self.job
         assert job is not None
         order = shuffled(len(job.bodies), f"{job.seed}/{job.run}/{job.rung}/{self.index}/{number}")
         session, has_started, finished_ns = Session(job), False, None
-        while self.users <= self._wanted:
-            text = next(order)
-            self.in_flight += 1
-            if not has_started:
-                has_started = True
-                self.started += 1
-                self.last_started_ns = time.monotonic_ns()
-            found = await self._one(session, self.bodies[text], job.timeout_s)
-            self.in_flight -= 1
-            gap_ms = (found.sent_ns - finished_ns) / 1e6 if finished_ns else None
-            self.keep(record(self.name, job, found, text, found.sent_ns), gap_ms)
-            finished_ns = found.done_ns if found.outcome == "ok" else None
-            if found.outcome != "ok":
-                await session.close()
-                await asyncio.sleep(BACKOFF_S)
-        self.users -= 1
-        await session.close()
+        try:
+            while self.users <= self._wanted:
+                text = next(order)
+                if not has_started:
+                    has_started = True
+                    self.started += 1
+                    self.last_started_ns = time.monotonic_ns()
+                found = await self._one(session, job, text)
+                gap_ms = (found.sent_ns - finished_ns) / 1e6 if finished_ns else None
+                self.keep(record(self.name, job, found, text, found.sent_ns), gap_ms)
+                finished_ns = found.done_ns if found.outcome == "ok" else None
+                if found.outcome != "ok":
+                    await session.close()
+                    session = Session(job)
+                    await asyncio.sleep(BACKOFF_S)
+                elif job.session_each:
+                    await session.end()
+            await session.end()
+        finally:
+            self.users -= 1
+            await session.close()
 
-    async def _one(self, session: Session, body: bytes, timeout_s: float) -> Exchange:
+    async def _one(self, session: Session, job: Job, text: int) -> Exchange:
+        self.in_flight += 1
+        try:
+            return await self._perform(session, job, text)
+        finally:
+            self.in_flight -= 1
+
+    async def _perform(self, session: Session, job: Job, text: int) -> Exchange:
         try:
             await session.open()
         except failures() as error:
@@ -194,10 +245,13 @@ class BidiProcess(Agent):
             return failed.exchange()
         answer = Answer(time.monotonic_ns())
         try:
-            async with asyncio.timeout(timeout_s):
-                await session.speak(body, answer)
+            async with asyncio.timeout(job.timeout_s):
+                await session.speak(self.bodies[text], answer)
+        except asyncio.CancelledError:
+            self.keep(record(self.name, job, cut(answer.sent_ns), text, answer.sent_ns), None)
+            raise
         except TimeoutError:
-            answer.outcome, answer.error = "timeout", f"not finished after {timeout_s:g} s"
+            answer.outcome, answer.error = "timeout", f"not finished after {job.timeout_s:g} s"
         except failures() as error:
             answer.outcome, answer.error = "broken", f"{type(error).__name__}: {error}"[:300]
         return answer.exchange()
@@ -217,23 +271,29 @@ class BidiProcess(Agent):
 
 
 def _write(_: str, status: dict[str, Any]) -> None:
-    sys.stdout.write(json.dumps(status) + "\n")
-    sys.stdout.flush()
+    # Nobody reads after the other side was killed; its end of stdin ends this process too.
+    with suppress(BrokenPipeError):
+        os.write(sys.stdout.fileno(), json.dumps(status).encode() + b"\n")
 
 
 async def serve(name: str) -> None:
-    """Until stdin closes."""
-    process = BidiProcess(name)
-    reports = asyncio.create_task(process.reports())
-    loop = asyncio.get_running_loop()
-    while line := await loop.run_in_executor(None, sys.stdin.readline):
-        command = json.loads(line)
-        if "job" in command:
-            process.take(Job(**command["job"]), command["index"])
-        else:
-            process.want(command["users"])
-    reports.cancel()
+    """Until stdin closes. An error nobody expected ends the process, and its exit code tells."""
+    commands = asyncio.StreamReader(limit=LONGEST_COMMAND_BYTES)
+    await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(commands), sys.stdin)
+    async with asyncio.TaskGroup() as group:
+        process = BidiProcess(name, group)
+        reports = group.create_task(process.reports())
+        async for line in commands:
+            command = json.loads(line)
+            if "job" in command:
+                process.take(Job(**command["job"]), command["index"])
+            else:
+                process.want(command["users"])
+        reports.cancel()
+        await process.cut()
 
 
 if __name__ == "__main__":
+    # Ctrl-C reaches the whole process group: whoever started this one decides when it ends.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     asyncio.run(serve(sys.argv[1]))

@@ -27,6 +27,11 @@ class Exchange:
     attributes: str
 
 
+def cut(sent_ns: int) -> Exchange:
+    """A request whose user was stopped before the answer was complete."""
+    return Exchange(sent_ns, None, None, monotonic_ns(), "cancelled", None, None, 0, "")
+
+
 class _Progress:
     """Filled in while the response arrives, so that a request cut short keeps what it had."""
 

@@ -127,8 +127,6 @@ def common(options: Any, problems: Problems) -> Common:
             problems.say(f"--{flag} is missing", f"give --{flag} NAME")
     if options.model and "/" in options.model:
         problems.say(f"--model {options.model}: not a file name", "a name without /, for example kokoro-82m")
-    if options.transport == "bidi":
-        _check_bidi(problems)
     texts = problems.tried(lambda: corpus.load(options.corpus), Corpus("none", ("",)))
     filled = problems.tried(lambda: request_body.template(options.body_template, options.content_type), None)
     return Common(
@@ -163,11 +161,13 @@ def refuse_locust_shape_flags(options: Any, problems: Problems, instead: str) ->
         problems.say(f"{', '.join(given)} cannot be combined with this load", instead)
 
 
-def _check_bidi(problems: Problems) -> None:
+def require_bidi() -> None:
+    """Raise UsageError unless this Python can speak over bidirectional streams."""
+    install = ".venv/bin/python -m pip install -c constraints.txt -e '.[bidi]'"
     if sys.version_info < (3, 12):
-        problems.say(
-            f"--transport bidi needs Python 3.12, this is {sys.version_info[0]}.{sys.version_info[1]}",
-            "make setup PYTHON=python3.12, then .venv/bin/python -m pip install -e '.[bidi]'",
+        raise UsageError(
+            f"transport bidi needs Python 3.12 or later, this is {sys.version_info[0]}.{sys.version_info[1]}",
+            f"rm -r .venv; make setup PYTHON=python3.12; {install}",
         )
-    elif importlib.util.find_spec("aws_sdk_sagemaker_runtime_http2") is None:
-        problems.say("--transport bidi needs the HTTP/2 SDK", ".venv/bin/python -m pip install -e '.[bidi]'")
+    if importlib.util.find_spec("aws_sdk_sagemaker_runtime_http2") is None:
+        raise UsageError("transport bidi needs the HTTP/2 SDK, which is not installed", install)

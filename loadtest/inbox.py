@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
-from loadtest.agent import ROW
+from loadtest.agent import ROW, reported
 from planner.artifacts.records import Anchor, RequestRecord
 
 SILENT_AFTER_S = 3.0
@@ -80,8 +80,7 @@ class Inbox:
         )
         rows = self._rows.setdefault(status["job"], Rows())
         raw = self._raw.setdefault(status["job"], [])
-        for *values, gap_ms in status["rows"]:
-            record = RequestRecord(**dict(zip(ROW, values, strict=True)))
+        for record, gap_ms in reported(status):
             raw.append(record)
             rows.records.append(shifted(record, offset_ns))
             if gap_ms is not None:

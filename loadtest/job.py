@@ -33,6 +33,8 @@ class Job:
     seed: int
     bodies: list[str]
     chars: list[int]
+    session_each: bool = False
+    """Over bidi a session an utterance, so that each one is routed; otherwise a session a user."""
 
     def message(self) -> dict[str, Any]:
         """For Runner.send_message."""

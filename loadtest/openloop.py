@@ -19,7 +19,7 @@ from gevent.pool import Group
 
 from loadtest.agent import Agent, record
 from loadtest.corpus import shuffled
-from loadtest.exchange import Exchange, perform
+from loadtest.exchange import cut, perform
 from loadtest.job import Job
 from loadtest.stats import nearest_rank
 from loadtest.transports import Transport
@@ -99,7 +99,7 @@ class Pacer:
             found = perform(transport, agent.bodies[text], job.timeout_s)
         except gevent.GreenletExit:
             transport.close()
-            found = Exchange(sent_ns, None, None, time.monotonic_ns(), "cancelled", None, None, 0, "")
+            found = cut(sent_ns)
         finally:
             agent.in_flight -= 1
         self._idle.append(transport)

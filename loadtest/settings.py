@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from loadtest.flags import Common, Problems, add_common, common, refuse_locust_shape_flags
+from loadtest.flags import Common, Problems, add_common, common, refuse_locust_shape_flags, require_bidi
 from planner.artifacts.qmax import Method
 
 PUBLISHED_RUNGS = "1,5,10,20,30,40,50,60"
@@ -65,6 +65,8 @@ def parse(options: Any) -> Ladder:
     problems = Problems()
     refuse_locust_shape_flags(options, problems, "the ladder sets users and times itself: --rungs, --hold-s, --idle-s")
     shared = common(options, problems)
+    if shared.transport == "bidi":
+        problems.tried(require_bidi, None)
     hold_s = problems.number("--hold-s", options.hold_s, above=True)
     window_s = problems.number("--measure-window-s", options.measure_window_s, above=True)
     if window_s > hold_s:

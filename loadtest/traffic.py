@@ -76,6 +76,8 @@ def parse(options: Any) -> Surge:
     problems = Problems()
     refuse_locust_shape_flags(options, problems, "the open loop sets rates and times itself: --rates or --traffic")
     shared = common(options, problems)
+    if shared.transport == "bidi":
+        problems.say("the open loop does not speak bidi", "--transport response-stream or invoke")
     if bool(options.rates) == bool(options.traffic):
         problems.say("give either --rates or --traffic", "--rates for the metric ratio, --traffic surge for a surge")
         problems.stop()

@@ -172,3 +172,10 @@ def test_the_ratio_compares_the_same_periods() -> None:
     assert seen.rate.concurrency_10s_max == 5.0
     assert seen.rate.metric_ratio == pytest.approx(5.0 / found.rate.in_flight_mean, abs=1e-4)
     assert rates.joined(found, lambda *_: []).rate.metric_ratio is None
+
+
+@pytest.mark.parametrize("load", [("--rates", "0.5", "--capacity-rps", "10"), ("--traffic", "constant")])
+def test_the_open_loop_does_not_speak_bidi(load: tuple[str, ...]) -> None:
+    with pytest.raises(UsageError, match="the open loop does not speak bidi") as caught:
+        parsed(*load, "--transport", "bidi")
+    assert "Python" not in caught.value.message
