@@ -1,20 +1,21 @@
 """Does our engine sound like upstream's model? Spectra, lengths and recognised words of the same sentences.
 
 Upstream draws noise for every sentence, so it differs from itself: it speaks twice, and the second time is the control.
-Words are recognised where ``pocketsphinx`` can be imported. ``python -m bench.quality``
+Words are recognised by Whisper in an environment of its own. ``python -m bench.quality``
 """
 
 from __future__ import annotations
 
 import argparse
-import importlib.util
 import json
 import statistics
+import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,7 +31,6 @@ from planner.errors import ExitCode, UsageError, exit_status
 Audio = NDArray[np.float32]
 Speak = Callable[[str], Audio]
 STOCK, AGAIN, OURS = "upstream", "upstream again", "ours"
-LISTENERS = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +61,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--corpus", default="short-clips", help="built-in corpus or text file (short-clips)")
     parser.add_argument("--sentences", type=int, default=50, help="the first so many of 10 to 60 characters (50)")
     parser.add_argument("--precision", default="auto", help="of our engine (auto)")
+    parser.add_argument("--whisper-python", type=Path, metavar="PATH", help="interpreter that has Whisper")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write distances and transcripts there")
     options = parser.parse_args(argv)
     texts = [text for text in load(options.corpus).texts if 10 <= len(text) <= 60][: options.sentences]
@@ -71,11 +72,11 @@ def main(argv: Sequence[str] | None = None) -> int:
     print(f"{len(texts)} sentences of {options.corpus}, ours in {precision}\n")
     print(distance_table(distances))
     transcripts: dict[str, list[str]] = {}
-    if importlib.util.find_spec("pocketsphinx"):
-        transcripts = {name: transcribe(audio) for name, audio in spoken.items()}
+    if python := options.whisper_python:
+        transcripts = {name: transcribe(python, audio) for name, audio in spoken.items()}
         print("\n" + heard_table([heard(name, texts, transcripts) for name in spoken]))
     else:
-        print("\nWords not compared: pocketsphinx is not installed.")
+        print("\nWords not compared: no --whisper-python.")
     if options.json:
         result = {"texts": texts, "distances": [asdict(each) for each in distances], "transcripts": transcripts}
         options.json.write_text(json.dumps(result, indent=1))
@@ -119,21 +120,17 @@ def heard(name: str, texts: Sequence[str], transcripts: dict[str, list[str]]) ->
     )
 
 
-def transcribe(recordings: Sequence[Audio]) -> list[str]:
-    with ProcessPoolExecutor(LISTENERS) as pool:
-        return list(pool.map(recognise, [at_16_khz(audio).tobytes() for audio in recordings]))
-
-
-def recognise(speech: bytes) -> str:
-    """A decoder of its own for each sentence: it adapts to what it hears, and order must not matter."""
-    from pocketsphinx import Decoder
-
-    decoder = Decoder(samprate=16_000, loglevel="FATAL")
-    decoder.start_utt()
-    decoder.process_raw(speech, full_utt=True)
-    decoder.end_utt()
-    best = decoder.hyp()
-    return best.hypstr if best else ""
+def transcribe(python: Path, recordings: Sequence[Audio]) -> list[str]:
+    """By ``whisper_listener.py``, in an interpreter that has what it needs."""
+    with tempfile.TemporaryDirectory(prefix="headroom-quality-") as folder:
+        heard = Path(folder) / "recordings.npz"
+        named: dict[str, Any] = {f"{index:04}": at_16_khz(audio) for index, audio in enumerate(recordings)}
+        np.savez(heard, **named)
+        command = [str(python), str(Path(__file__).with_name("whisper_listener.py")), str(heard)]
+        done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
+    if done.returncode:
+        raise UsageError(f"{python} could not listen", "install there what whisper_listener.py names")
+    return list(json.loads(done.stdout))
 
 
 def distance_table(distances: Sequence[Distance]) -> str:

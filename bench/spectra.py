@@ -21,9 +21,9 @@ def log_spectral_distance_db(a: NDArray[np.floating], b: NDArray[np.floating]) -
     return float(np.sqrt(((logs[0] - logs[1]) ** 2).mean(1)).mean())
 
 
-def at_16_khz(samples: NDArray[np.floating]) -> NDArray[np.int16]:
+def at_16_khz(samples: NDArray[np.floating]) -> NDArray[np.float32]:
     """24 kHz to what a recogniser takes."""
     from scipy.signal import resample_poly
 
     slower: NDArray[np.float64] = resample_poly(samples.astype(np.float64), 2, 3)
-    return (np.clip(slower, -1.0, 1.0) * 32767).astype(np.int16)
+    return slower.astype(np.float32)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-WORD = re.compile(r"[a-z]+(?:'[a-z]+)*")
+WORD = re.compile(r"[a-z0-9]+(?:'[a-z]+)*")
 
 
 def words(text: str) -> list[str]:

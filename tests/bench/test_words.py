@@ -12,6 +12,7 @@ from bench.words import equal, errors, word_error_rate, words
     [
         ("Please hold the line.", ["please", "hold", "the", "line"]),
         ("I’m sure; aren't you?", ["i'm", "sure", "aren't", "you"]),
+        ("Gate 12, at 9:30", ["gate", "12", "at", "9", "30"]),
         ("...", []),
     ],
 )
