@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import socket
 import ssl
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -35,9 +36,13 @@ class Session:
         self.http = h2.connection.H2Connection(h2.config.H2Configuration(client_side=True))
         self.http.initiate_connection()
         path = f"/endpoints/{endpoint}/invocations-bidirectional-stream"
-        headers = [(":method", "POST"), (":path", path), (":scheme", "https"), (":authority", address.netloc)]
+        self.request = [(":method", "POST"), (":path", path), (":scheme", "https"), (":authority", address.netloc)]
+        self.begin()
+
+    def begin(self) -> None:
+        """A new stream on the connection."""
         self.stream = self.http.get_next_available_stream_id()
-        self.http.send_headers(self.stream, headers)
+        self.http.send_headers(self.stream, self.request)
         self.buffer = EventStreamBuffer()
         self.status, self.headers, self.body = 0, {}, b""  # type: tuple[int, dict[str, str], bytes]
         self._flush()
@@ -108,6 +113,17 @@ def test_both_sides_speak_until_the_container_ends(bidi: Any) -> None:
     ]
     trace = bidi.up.truth("requests")[-1]
     assert (trace["outcome"], trace["status"]) == ("ok", 200)
+
+
+def test_a_client_that_ends_after_the_container_keeps_its_connection(bidi: Any) -> None:
+    session = bidi()
+    session.say(b"bye")
+    time.sleep(0.1)
+    session.end()
+    assert [event.payload for event in session.events()] == [b"hello"]
+    session.begin()
+    session.say(b"bye")
+    assert [event.payload for event in session.events()] == [b"hello"]
 
 
 def test_answers_come_while_the_client_still_speaks(bidi: Any) -> None:
