@@ -13,12 +13,14 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import get_args
 
 from loadtest import corpus as corpora
 from loadtest.corpus import Corpus
+from loadtest.publish import stem
 from planner.artifacts import records
 from planner.artifacts.base import require_writable
-from planner.artifacts.fingerprint import Fingerprint, mismatches, slug
+from planner.artifacts.fingerprint import Fingerprint, Transport, mismatches
 from planner.artifacts.qmax import Qmax, Quantiles
 from planner.artifacts.ttotal import RunOutcome, Ttotal, TtotalRun
 from planner.errors import ExitCode, UsageError, exit_status
@@ -32,7 +34,7 @@ from scripts.cli import new_run_id, parser, print_json, provenance
 from scripts.scaleout.chart import draw
 from scripts.scaleout.metric_scope import scope
 from scripts.scaleout.policy_lag import policy_lag
-from scripts.scaleout.probe import ClosedLoop, closed_loop
+from scripts.scaleout.probe import Probe, closed_loop
 from scripts.scaleout.run import ScaleOut, Settings
 from scripts.scaleout.summary import text_summary
 
@@ -67,15 +69,6 @@ def main(argv: Sequence[str] | None = None) -> int:
     _check_flags(args)
     live = describe(args.endpoint, args.variant)
     baseline = find_baseline(args, live)
-    if args.dry_run:
-        print(dry_run(args, live, baseline))
-        return 0
-    require_writable(Path(args.out))
-    run_id = new_run_id()
-    clock = Clock()
-    extra = max(0, 2 - live.current_instances)
-    checks = preflight.run(live, extra_instances=extra, force=args.force, clock=clock)
-    preflight.require(checks)
     probe = closed_loop(
         live,
         baseline.corpus,
@@ -85,6 +78,15 @@ def main(argv: Sequence[str] | None = None) -> int:
         body_template=args.body_template,
         content_type=args.content_type,
     )
+    if args.dry_run:
+        print(dry_run(args, live, baseline))
+        return 0
+    require_writable(Path(args.out))
+    run_id = new_run_id()
+    clock = Clock()
+    extra = max(0, 2 - live.current_instances)
+    checks = preflight.run(live, extra_instances=extra, force=args.force, clock=clock)
+    preflight.require(checks)
     runs = measure(args, live, baseline, probe, run_id, clock)
     made = artifact(args, argv, run_id, baseline, runs)
     path = save(args, made, probe)
@@ -96,7 +98,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def measure(
-    args: argparse.Namespace, live: LiveEndpoint, baseline: Baseline, probe: ClosedLoop, run_id: str, clock: Clock
+    args: argparse.Namespace, live: LiveEndpoint, baseline: Baseline, probe: Probe, run_id: str, clock: Clock
 ) -> list[TtotalRun]:
     """Every repeat inside one freeze; the first failure ends the series."""
     settings = Settings(
@@ -134,6 +136,11 @@ def find_baseline(args: argparse.Namespace, live: LiveEndpoint) -> Baseline:
     measured = qmax.fingerprint
     if measured is None:
         raise UsageError(f"{path}: has no fingerprint", "measure Q_max again (make qmax)")
+    if args.transport not in (None, measured.transport):
+        raise UsageError(
+            f"{path} was measured over {measured.transport}, not over {args.transport}",
+            f"make qmax ARGS='--transport {args.transport}', or leave --transport out",
+        )
     before = measured.workload
     # The deployment first: the texts of a ladder from elsewhere may not even be here.
     _require_same(args, path, measured, fingerprint(live, before, measured.transport))
@@ -157,11 +164,14 @@ def _require_same(args: argparse.Namespace, path: Path, measured: Fingerprint, a
 
 
 def _newest(args: argparse.Namespace, live: LiveEndpoint) -> Path:
-    found = sorted(Path(args.out).glob(f"qmax-{args.model}-*.json"), key=lambda path: path.stat().st_mtime)
+    over = f"{args.transport}-" if args.transport else ""
+    found = sorted(Path(args.out).glob(f"qmax-{args.model}-{over}*.json"), key=lambda path: path.stat().st_mtime)
     if not found:
+        chosen = args.transport
+        wanted, flag = (f" over {chosen}", f" ARGS='--transport {chosen}'") if chosen else ("", "")
         raise UsageError(
-            f"no Q_max artifact of {args.model} in {args.out}/ for endpoint {live.name}",
-            "make qmax first, or name one with --qmax",
+            f"no Q_max artifact of {args.model}{wanted} in {args.out}/ for endpoint {live.name}",
+            f"make qmax{flag} first, or name one with --qmax",
         )
     return found[-1]
 
@@ -209,15 +219,15 @@ def artifact(
     )
 
 
-def save(args: argparse.Namespace, made: Ttotal, probe: ClosedLoop) -> Path:
+def save(args: argparse.Namespace, made: Ttotal, probe: Probe) -> Path:
     """Records, artifact and chart; a failed series never takes the place of a measured one."""
     assert made.fingerprint is not None
-    stem = f"ttotal-{args.model}-{slug(made.fingerprint)}"
+    name = stem("ttotal", args.model, made.fingerprint)
     if made.t_total_s is None:
-        stem = f"failed-{stem}-{made.provenance.run_id}"
+        name = f"failed-{name}-{made.provenance.run_id}"
     out = Path(args.out)
-    raw = out / f"{stem}.requests.jsonl"
-    path = out / f"{stem}.json"
+    raw = out / f"{name}.requests.jsonl"
+    path = out / f"{name}.json"
     raw.unlink(missing_ok=True)
     records.write(raw, [probe.anchor, *probe.records])
     digest = hashlib.sha256(raw.read_bytes()).hexdigest()
@@ -265,6 +275,7 @@ def _flags() -> argparse.ArgumentParser:
     flags.add_argument("--model", required=True, help="model name in the artifacts' file names")
     flags.add_argument("--out", default="artifacts", help="directory of the artifacts")
     flags.add_argument("--qmax", help="Q_max artifact; the newest of the model in --out if left out")
+    flags.add_argument("--transport", choices=get_args(Transport), help="that of the Q_max artifact if left out")
     flags.add_argument("--corpus", help="corpus file, if it is no longer where the ladder read it")
     flags.add_argument("--body-template", help="the ladder's --body-template, if it had one")
     flags.add_argument("--content-type", default="application/json", help="content type of the request")

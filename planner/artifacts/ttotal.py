@@ -76,7 +76,7 @@ class PolicyLag(Strict):
 
 
 class Ttotal(Artifact):
-    """``artifacts/ttotal-<model>-<slug>.json``."""
+    """``artifacts/ttotal-<model>-<transport>-<slug>.json``."""
 
     kind_name: ClassVar[str] = "ttotal"
     kind: Literal["ttotal"] = "ttotal"

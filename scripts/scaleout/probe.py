@@ -13,13 +13,14 @@ import gevent
 
 from loadtest.agent import Agent, Speaker
 from loadtest.corpus import Corpus
-from loadtest.flags import ACCEPT, CEILING_S
+from loadtest.flags import ACCEPT, CEILING_S, require_bidi
 from loadtest.job import Job
 from loadtest.request_body import RequestBody, template
 from planner.artifacts.fingerprint import Fingerprint
 from planner.artifacts.records import Anchor, RequestRecord
 from planner.errors import UsageError
 from scripts.aws.endpoint import LiveEndpoint
+from scripts.scaleout.sessions import SessionLoop
 
 POLL_S = 0.05
 JOIN_S = 30.0
@@ -84,10 +85,10 @@ def closed_loop(
     *,
     body_template: str | None = None,
     content_type: str = "application/json",
-) -> ClosedLoop:
+) -> Probe:
     """The ladder's workload over the ladder's transport, against ``live``."""
     if identity.transport == "bidi":
-        raise UsageError("the probe does not speak bidi", "measure Q_max with --transport response-stream or invoke")
+        require_bidi()
     workload = identity.workload
     response_format = workload.response_format or ""
     if body_template is None and response_format not in ACCEPT:
@@ -112,10 +113,11 @@ def closed_loop(
             seed=workload.seed or 0,
             bodies=[body.render(text).decode() for text in corpus.texts],
             chars=[len(text) for text in corpus.texts],
+            session_each=True,
         )
         for number in range(repeats)
     ]
-    return ClosedLoop(jobs)
+    return SessionLoop(jobs) if identity.transport == "bidi" else ClosedLoop(jobs)
 
 
 def _speak(user: Speaker) -> None:

@@ -7,18 +7,19 @@ from pathlib import Path
 
 from loadtest import corpus
 from planner.artifacts.base import Provenance
-from planner.artifacts.fingerprint import Fingerprint, slug
+from planner.artifacts.fingerprint import Fingerprint, Transport, slug
 from planner.artifacts.qmax import Method, Qmax, Quantiles, Rung
 from scripts.aws.endpoint import LiveEndpoint, fingerprint
 
 
-def identity(live: LiveEndpoint) -> Fingerprint:
+def identity(live: LiveEndpoint, transport: Transport = "response-stream") -> Fingerprint:
     workload = corpus.load("short-clips").workload(seed=0, response_format="pcm", voice=None)
-    return fingerprint(live, workload, "response-stream")
+    return fingerprint(live, workload, transport)
 
 
-def write(live: LiveEndpoint, out: Path, p95_ms: dict[int, float]) -> Path:
+def write(live: LiveEndpoint, out: Path, p95_ms: dict[int, float], transport: Transport = "response-stream") -> Path:
     """``p95_ms`` by concurrency."""
+    measured = identity(live, transport)
     made = Qmax(
         provenance=Provenance(
             tool_version="0",
@@ -30,7 +31,7 @@ def write(live: LiveEndpoint, out: Path, p95_ms: dict[int, float]) -> Path:
             variant=live.variant,
         ),
         model="m",
-        fingerprint=identity(live),
+        fingerprint=measured,
         method=Method(rungs=list(p95_ms), hold_s=240, measure_window_s=60, idle_s=30, slo_ms=3000),
         outcome="lower_bound",
         q_max=max(p95_ms),
@@ -48,6 +49,6 @@ def write(live: LiveEndpoint, out: Path, p95_ms: dict[int, float]) -> Path:
             for n, p95 in p95_ms.items()
         ],
     )
-    path = out / f"qmax-m-response-stream-{slug(identity(live))}.json"
+    path = out / f"qmax-m-{transport}-{slug(measured)}.json"
     made.save(path)
     return path
