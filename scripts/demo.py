@@ -120,6 +120,16 @@ def _rehearsal_url() -> str | None:
 
 def _run(step: Step, target: Target, label: str) -> None:
     log = target.out / "logs" / f"{step.name}.log"
+    code = _once(step, label, log)
+    for _ in range(step.tries - 1):
+        if code != ExitCode.UNDECIDED:
+            break
+        code = _once(step, f"{label} undecided, once more:", log)
+    if code not in step.accepts:
+        raise StepFailed(step, code, log)
+
+
+def _once(step: Step, label: str, log: Path) -> int:
     print(f"{label} {step.name:<10} {step.says} ...", end=" ", flush=True)
     began = time.monotonic()
     with log.open("w", encoding="utf-8") as stream:
@@ -139,8 +149,7 @@ def _run(step: Step, target: Target, label: str) -> None:
                 "the same command goes on from here; --discard takes everything down",
             ) from None
     print(f"{time.monotonic() - began:.0f} s" + ("" if code == 0 else f" (exit {code})"), flush=True)
-    if code not in step.accepts:
-        raise StepFailed(step, code, log)
+    return code
 
 
 def _take_down(target: Target) -> None:

@@ -1,6 +1,7 @@
 """Measure T_total by stage: force one scale-out and time it until traffic is well again.
 
-Needs a Q_max artifact of the same deployment and workload with the rungs N, N/2 and 1. Suspends scaling, pins the fleet
+Needs a Q_max artifact of the same deployment and workload, with the rungs N, N/2 and 1 unless the probe measures its
+own reference (--reference probe). Suspends scaling, pins the fleet
 to one instance, probes at N, asks for one instance more, watches, and puts everything back.
 """
 
@@ -38,7 +39,6 @@ from scripts.scaleout.probe import Probe, closed_loop
 from scripts.scaleout.run import ScaleOut, Settings
 from scripts.scaleout.summary import text_summary
 
-RECOVERED_FACTOR = 1.25
 # Freezing, pinning and restoring around the runs.
 OVERHEAD_S = 900.0
 _EXIT: dict[RunOutcome, ExitCode] = {
@@ -60,7 +60,8 @@ class Baseline:
     path: Path
     corpus: Corpus
     fingerprint: Fingerprint
-    target_p95_ms: float
+    target_p95_ms: float | None
+    """None when the probe measures its own reference."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -105,6 +106,7 @@ def measure(
         concurrency=args.probe_concurrency,
         metric=baseline.qmax.method.slo_metric,
         target_p95_ms=baseline.target_p95_ms,
+        factor=args.recovered_factor,
         baseline_s=args.baseline_s,
         hold_s=args.hold_s,
         poll_s=args.poll_s,
@@ -150,7 +152,8 @@ def find_baseline(args: argparse.Namespace, live: LiveEndpoint) -> Baseline:
     workload = corpus.workload(seed=before.seed, response_format=before.response_format, voice=before.voice)
     actual = fingerprint(live, workload, measured.transport)
     _require_same(args, path, measured, actual)
-    return Baseline(qmax, path, corpus, actual, _target_ms(qmax, path, args.probe_concurrency))
+    target_ms = _target_ms(args, qmax, path) if args.reference == "ladder" else None
+    return Baseline(qmax, path, corpus, actual, target_ms)
 
 
 def _require_same(args: argparse.Namespace, path: Path, measured: Fingerprint, actual: Fingerprint) -> None:
@@ -176,8 +179,8 @@ def _newest(args: argparse.Namespace, live: LiveEndpoint) -> Path:
     return found[-1]
 
 
-def _target_ms(qmax: Qmax, path: Path, concurrency: int) -> float:
-    metric = qmax.method.slo_metric
+def _target_ms(args: argparse.Namespace, qmax: Qmax, path: Path) -> float:
+    metric, concurrency = qmax.method.slo_metric, args.probe_concurrency
     by_concurrency: dict[int, Quantiles] = {}
     for rung in qmax.ladder:
         found = rung.ttfab_ms if metric == "ttfab" else rung.latency_ms
@@ -191,9 +194,9 @@ def _target_ms(qmax: Qmax, path: Path, concurrency: int) -> float:
         raise UsageError(
             f"{path} has no usable rung {', '.join(map(str, missing))}; a probe at {concurrency} needs "
             f"1, {concurrency // 2} and {concurrency}",
-            f"make qmax ARGS='--rungs {rungs}'{choice}",
+            f"make qmax ARGS='--rungs {rungs}'{choice} or --reference probe",
         )
-    return RECOVERED_FACTOR * by_concurrency[concurrency // 2].p95
+    return float(args.recovered_factor * by_concurrency[concurrency // 2].p95)
 
 
 def artifact(
@@ -211,6 +214,8 @@ def artifact(
         fingerprint=baseline.fingerprint,
         qmax_run_id=baseline.qmax.provenance.run_id,
         probe_concurrency=args.probe_concurrency,
+        recovered_reference=args.reference,
+        recovered_factor=args.recovered_factor,
         t_total_s=t_total_s,
         spread_pct=spread,
         policy_lag=policy_lag(args.endpoint, args.variant, t_total_s),
@@ -255,6 +260,9 @@ def dry_run(args: argparse.Namespace, live: LiveEndpoint, baseline: Baseline) ->
         if target
         else "nothing (no scalable target is registered)"
     )
+    target_ms = baseline.target_p95_ms
+    half = args.probe_concurrency // 2
+    recovered = f"{target_ms:.0f} ms" if target_ms is not None else f"{args.recovered_factor:g} x that of {half} users"
     return "\n".join(
         [
             f"would measure {live.name}/{live.variant} ({live.instance_type}) against {baseline.path}:",
@@ -262,7 +270,7 @@ def dry_run(args: argparse.Namespace, live: LiveEndpoint, baseline: Baseline) ->
             f"  instances: {live.desired_instances} now, pinned to 1, {args.repeat} x (1 -> 2 -> 1), "
             f"then {live.desired_instances} again",
             f"  load:      {args.probe_concurrency} requests in flight throughout",
-            f"  recovered: p95 at or under {baseline.target_p95_ms:.0f} ms, held {args.hold_s:.0f} s",
+            f"  recovered: p95 at or under {recovered}, held {args.hold_s:.0f} s",
             f"  time:      about {args.repeat * typical_s / 60:.0f} min, at most {args.repeat * each_max_s / 60:.0f}",
             f"  cost:      {cost}",
             "nothing was changed",
@@ -280,6 +288,13 @@ def _flags() -> argparse.ArgumentParser:
     flags.add_argument("--body-template", help="the ladder's --body-template, if it had one")
     flags.add_argument("--content-type", default="application/json", help="content type of the request")
     flags.add_argument("--probe-concurrency", type=int, default=10, help="requests in flight (N), even")
+    flags.add_argument(
+        "--reference",
+        choices=("ladder", "probe"),
+        default="ladder",
+        help="p95 at N/2 that recovery is judged by: the ladder's, or one the probe measures just before",
+    )
+    flags.add_argument("--recovered-factor", type=float, default=1.25, help="recovered: p95 <= this x the reference")
     flags.add_argument("--repeat", type=int, default=1, help="scale-outs; the worst one counts")
     flags.add_argument("--max-wait-s", type=float, default=1800, help="give up on a scale-out after this")
     flags.add_argument("--baseline-s", type=float, default=30, help="probe this long before the scale-out")
@@ -297,6 +312,8 @@ def _check_flags(args: argparse.Namespace) -> None:
     faults = []
     if args.probe_concurrency < 2 or args.probe_concurrency % 2:
         faults.append(f"--probe-concurrency {args.probe_concurrency}: an even number from 2 on, N/2 must be a rung")
+    if not 1 <= args.recovered_factor < 2:
+        faults.append(f"--recovered-factor {args.recovered_factor:g}: from 1 to under 2, what twice the capacity gives")
     if args.repeat < 1:
         faults.append(f"--repeat {args.repeat}: at least 1")
     for name in ("max_wait_s", "baseline_s", "hold_s", "poll_s"):

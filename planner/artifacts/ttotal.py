@@ -84,6 +84,9 @@ class Ttotal(Artifact):
     fingerprint: Fingerprint | None
     qmax_run_id: str | None
     probe_concurrency: int
+    recovered_reference: Literal["ladder", "probe"] = "ladder"
+    """Where the p95 at half the concurrency comes from by which recovery is judged."""
+    recovered_factor: float = 1.25
     t_total_s: float | None
     """Worst of the measured runs."""
     spread_pct: float | None = None

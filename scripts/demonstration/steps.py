@@ -40,15 +40,20 @@ class Step:
     command: Sequence[str]
     accepts: tuple[int, ...] = (0,)
     """Exit codes that let the demo go on: 3 where a "no" is itself the result."""
+    tries: int = 1
+    """How often it is run while its answer is "undecided": other programs on this machine may have disturbed it."""
 
 
 # One thread an instance, so that a second instance on this machine really doubles the capacity.
 INSTANCE_ENV = "THREADS=1"
-# p95 needs 59 answers for its bound; concurrency 6 and 3 are what T_total's probe compares.
-LADDER = ["--rungs", "1,2,3,6", "--hold-s", "36", "--measure-window-s", "35", "--idle-s", "1"]
-PROBE = ["--probe-concurrency", "6", "--baseline-s", "20", "--hold-s", "30", "--metric-wait-s", "30"]
+# A CPU thread speaks about one request a second, so the promise is longer than a GPU's; p95 needs 59 answers.
+LADDER = ["--slo-ms", "8000", "--rungs", "1,3,6,12", "--hold-s", "36", "--measure-window-s", "35", "--idle-s", "1"]
+# The probe measures its own reference, as this machine is not equally fast for minutes. Both instances share its cores,
+# and the longest texts decide the p95 of few users: recovered is half way between "no better" and "twice as good".
+PROBE = ["--reference", "probe", "--recovered-factor", "1.5", "--probe-concurrency", "8", "--baseline-s", "20"]
+PROBE += ["--hold-s", "30", "--metric-wait-s", "30"]
 # What two instances on two cores can carry.
-PEAK = ["--peak-rps", "2", "--trough-rps", "0.5"]
+PEAK = ["--peak-rps", "1", "--trough-rps", "0.2"]
 
 
 def python(module: str, *arguments: str | Path) -> list[str]:
@@ -96,9 +101,10 @@ def _guard(module: str, target: Target, *arguments: str | Path) -> list[str]:
 
 def _measurements(target: Target) -> list[Step]:
     common: list[str | Path] = [*_endpoint(target), "--model", target.model, "--out", target.artifacts]
+    ttotal = python("scripts.ttotal", *common, *PROBE)
     return [
-        Step("qmax", "measuring Q_max with real speech", python("loadtest.ladder", *common, *LADDER)),
-        Step("ttotal", "measuring T_total with a forced scale-out", python("scripts.ttotal", *common, *PROBE)),
+        Step("qmax", "measuring Q_max with real speech", python("loadtest.ladder", *common, *LADDER), tries=2),
+        Step("ttotal", "measuring T_total with a forced scale-out", ttotal, tries=2),
     ]
 
 

@@ -7,6 +7,7 @@ response.
 from __future__ import annotations
 
 import threading
+from dataclasses import replace
 from typing import Any, Protocol
 
 import gevent
@@ -37,8 +38,8 @@ class Probe(Protocol):
     def anchor(self) -> Anchor:
         """Ties the records' clock to UTC."""
 
-    def start(self, run: int) -> None:
-        """Begin to load."""
+    def start(self, run: int, users: int) -> None:
+        """Begin to load with so many requests in flight."""
 
     def stop(self) -> None:
         """End; requests in flight are cut and recorded as cancelled."""
@@ -57,9 +58,10 @@ class ClosedLoop(Agent):
     def keep(self, record: RequestRecord, gap_ms: float | None) -> None:  # noqa: ARG002
         self.records.append(record)
 
-    def start(self, run: int) -> None:
+    def start(self, run: int, users: int) -> None:
         self._stopping.clear()
-        self._thread = threading.Thread(target=self._load, args=(self._jobs[run],), name="probe", daemon=True)
+        job = replace(self._jobs[run], users=users)
+        self._thread = threading.Thread(target=self._load, args=(job,), name="probe", daemon=True)
         self._thread.start()
 
     def stop(self) -> None:

@@ -38,8 +38,9 @@ class Settings:
 
     concurrency: int
     metric: SloMetric
-    target_p95_ms: float
-    """1.25 x the ladder's p95 at half the concurrency."""
+    target_p95_ms: float | None
+    """Recovered means at or under this; None: ``factor`` x what the probe itself measures at half the concurrency."""
+    factor: float = 1.25
     baseline_s: float = 30.0
     hold_s: float = 60.0
     poll_s: float = 2.0
@@ -58,6 +59,7 @@ class ScaleOut:
     log: StageLog = field(default_factory=StageLog)
     _known_boots: set[str] = field(default_factory=set)
     _p95_before_ms: float | None = None
+    _target_p95_ms: float = 0.0
     _started: datetime = _NEVER
     _first: int = 0
 
@@ -70,10 +72,10 @@ class ScaleOut:
         return self.held.progress
 
     def measure(self) -> TtotalRun:
-        """Baseline, scale out, watch."""
+        """Reference, baseline, scale out, watch."""
         live = self.held.live
-        self._first = len(self.probe.records)
-        self.probe.start(self.number)
+        self._target_p95_ms = self.settings.target_p95_ms or self.settings.factor * self._reference_ms()
+        self._load(self.settings.concurrency)
         try:
             self._baseline()
             tail = Tail(live.name, live.variant, streams(live.name, live.variant))
@@ -92,30 +94,46 @@ class ScaleOut:
     def _records(self) -> list[RequestRecord]:
         return self.probe.records[self._first :]
 
+    def _load(self, users: int) -> None:
+        self._first = len(self.probe.records)
+        self.probe.start(self.number, users)
+
+    def _reference_ms(self) -> float:
+        """p95 of half the users: what each of two instances will have to do."""
+        half = self.settings.concurrency // 2
+        self._load(half)
+        try:
+            return self._steady_p95_ms(half, f"probing at {half}, half the concurrency")
+        finally:
+            self.probe.stop()
+
     def _baseline(self) -> None:
+        self._p95_before_ms = self._steady_p95_ms(self.settings.concurrency, "probing before the scale-out")
+        self._known_boots = set(recovery.boot_ids(self._records))
+        if self._p95_before_ms <= self._target_p95_ms:
+            raise Undecided(
+                f"p95 is {self._p95_before_ms:.0f} ms before the scale-out, already under the target of "
+                f"{self._target_p95_ms:.0f} ms: recovery could not be seen",
+                "raise --probe-concurrency; if the endpoint is faster today than its ladder says, --reference probe",
+            )
+
+    def _steady_p95_ms(self, users: int, doing: str) -> float:
         started = self.clock.monotonic()
         while True:
             elapsed_s = self.clock.monotonic() - started
             # The first answer of each user contains the filling of the queue.
-            steady = sorted(self._records, key=lambda record: record.sent_ns)[self.settings.concurrency :]
-            self._p95_before_ms = recovery.p95_ms(steady, self.settings.metric)
-            if elapsed_s >= self.settings.baseline_s and self._p95_before_ms is not None:
-                break
+            steady = sorted(self._records, key=lambda record: record.sent_ns)[users:]
+            found = recovery.p95_ms(steady, self.settings.metric)
+            if elapsed_s >= self.settings.baseline_s and found is not None:
+                return found
             if elapsed_s > max(BASELINE_LIMIT_S, self.settings.baseline_s):
                 raise Undecided(
-                    f"only {len(steady)} requests were answered in {elapsed_s:.0f} s at concurrency "
-                    f"{self.settings.concurrency} ({_outcomes(self._records)})",
+                    f"only {len(steady)} requests were answered in {elapsed_s:.0f} s at concurrency {users} "
+                    f"({_outcomes(self._records)})",
                     f"look at {log_group(self.held.live.name)}; lower --probe-concurrency",
                 )
-            self.progress.show("probing before the scale-out", elapsed_s, self.settings.baseline_s)
+            self.progress.show(doing, elapsed_s, self.settings.baseline_s)
             self.clock.sleep(0.5)
-        self._known_boots = set(recovery.boot_ids(self._records))
-        if self._p95_before_ms <= self.settings.target_p95_ms:
-            raise Undecided(
-                f"p95 is {self._p95_before_ms:.0f} ms before the scale-out, already under the target of "
-                f"{self.settings.target_p95_ms:.0f} ms: recovery could not be seen",
-                "the endpoint is faster than its ladder says: measure Q_max again, or raise --probe-concurrency",
-            )
 
     def _set_desired(self, instances: int) -> None:
         live = self.held.live
@@ -172,7 +190,7 @@ class ScaleOut:
         return recovery.recovered(
             records,
             self.settings.metric,
-            target_ms=self.settings.target_p95_ms,
+            target_ms=self._target_p95_ms,
             hold_ns=round(self.settings.hold_s * 1e9),
             after_ns=after_ns,
             now_ns=self._monotonic_ns(self.clock.now()),
@@ -229,7 +247,7 @@ class ScaleOut:
             from_instances=count,
             to_instances=count + 1,
             probe_p95_before_ms=self._p95_before_ms,
-            probe_p95_recovered_target_ms=self.settings.target_p95_ms,
+            probe_p95_recovered_target_ms=self._target_p95_ms,
             **more,
         )
 
@@ -241,7 +259,7 @@ class ScaleOut:
             now = "unknown" if p95 is None else f"{p95:.0f} ms"
             return (
                 "not_recovered",
-                f"InService, but p95 is {now}, not under {self.settings.target_p95_ms:.0f} ms {after}",
+                f"InService, but p95 is {now}, not under {self._target_p95_ms:.0f} ms {after}",
             )
         if "instance_logging" in seen:
             return "unhealthy", f"the new container logs but was not ready {after}; waiting for {self.log.waiting_for}"
@@ -253,7 +271,7 @@ class ScaleOut:
         total_s = (now - self._started).total_seconds()
         more = f"; {total_s:.0f} s in all"
         if stage == "traffic_recovered" and (p95 := recovery.p95_ms(self._records[-RECENT:], self.settings.metric)):
-            more += f"; p95 {p95:.0f} ms, target {self.settings.target_p95_ms:.0f} ms"
+            more += f"; p95 {p95:.0f} ms, target {self._target_p95_ms:.0f} ms"
         self.progress.show(f"waiting for {stage}", since_s, TYPICAL_S.get(stage), more)
 
     def _utc(self, monotonic_ns: int) -> datetime:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -56,6 +57,16 @@ def test_a_failed_step_ends_with_its_code_and_its_last_words(target: Target) -> 
 def test_a_no_that_is_a_result_lets_the_demo_go_on(target: Target, capsys: pytest.CaptureFixture[str]) -> None:
     demo._run(step("raise SystemExit(3)", accepts=(0, 3)), target, "[1/1]")
     assert "(exit 3)" in capsys.readouterr().out
+
+
+def test_an_undecided_answer_is_asked_for_once_more(target: Target, capsys: pytest.CaptureFixture[str]) -> None:
+    asked = target.out / "asked"
+    code = f"from pathlib import Path; p = Path({str(asked)!r}); new = not p.exists(); p.touch(); raise SystemExit(4 * new)"
+    demo._run(replace(step(code), tries=2), target, "[1/1]")
+    assert "undecided, once more" in capsys.readouterr().out
+    with pytest.raises(demo.StepFailed) as failed:
+        demo._run(replace(step("raise SystemExit(4)"), tries=2), target, "[1/1]")
+    assert failed.value.exit_code == ExitCode.UNDECIDED
 
 
 def test_a_stop_names_the_way_on(target: Target) -> None:

@@ -51,6 +51,16 @@ def test_missing_rungs(account, tmp_path, rungs, named, offered):
     assert offered in raised.value.hint
 
 
+def test_a_probe_with_its_own_reference_needs_no_rungs(account, tmp_path, capsys):
+    account()
+    live = describe("e", "v")
+    ladder_artifact.write(live, tmp_path, {2: 120.0})
+    assert ttotal.find_baseline(parsed(tmp_path, "--reference", "probe"), live).target_p95_ms is None
+    own = ["--reference", "probe", "--recovered-factor", "1.5", "--dry-run"]
+    assert ttotal.main([*FLAGS, "--out", str(tmp_path), *own]) == 0
+    assert "p95 at or under 1.5 x that of 5 users" in capsys.readouterr().out
+
+
 def test_another_deployment_is_refused_with_both_values(account, tmp_path):
     fake = account()
     ladder_artifact.write(describe("e", "v"), tmp_path, {1: 60, 5: 300, 10: 600})
@@ -86,10 +96,10 @@ def test_no_ladder_at_all(account, tmp_path):
 
 
 def test_every_bad_flag_is_told_at_once(tmp_path):
-    arguments = ["--probe-concurrency", "3", "--repeat", "0", "--hold-s", "-1"]
+    arguments = ["--probe-concurrency", "3", "--repeat", "0", "--hold-s", "-1", "--recovered-factor", "2"]
     with pytest.raises(UsageError) as raised:
         ttotal.main([*FLAGS, "--out", str(tmp_path), *arguments])
-    for flag in ("--probe-concurrency 3", "--repeat 0", "--hold-s -1"):
+    for flag in ("--probe-concurrency 3", "--repeat 0", "--hold-s -1", "--recovered-factor 2"):
         assert flag in raised.value.message
 
 

@@ -29,6 +29,7 @@ class World:
         self.records: list[RequestRecord] = []
         self.asked_at: float | None = None
         self.running = False
+        self.users: list[int] = []
         self._next = 0.0
         sleep = clock.sleep
 
@@ -38,8 +39,9 @@ class World:
 
         clock.sleep = sleep_and_move
 
-    def start(self, run: int) -> None:  # noqa: ARG002
+    def start(self, run: int, users: int) -> None:  # noqa: ARG002
         self.running = True
+        self.users.append(users)
         self._next = self.clock.slept_s
 
     def stop(self) -> None:
@@ -62,7 +64,7 @@ class World:
         slow = not (shared and self.recovers)
         boot = "new" if shared and len(self.records) % 2 else "old"
         sent = round(self._next * SECOND)
-        first = sent + round((500 if slow else 100) * 1e6)
+        first = sent + round((50 * self.users[-1] if slow else 100) * 1e6)
         seen = boot if self.boots else None
         self.records.append(
             RequestRecord("probe", 0, 0, sent, sent, sent, first, first, "ok", None, 200, 1, 1, 0, seen)
@@ -218,9 +220,27 @@ def test_a_probe_already_under_the_target_decides_nothing(fake, clock):
         measure(clock, World(fake, clock), target_p95_ms=600.0)
 
 
+def test_the_probe_measures_its_own_reference_at_half_the_users(fake, clock):
+    """50 ms a user: 250 ms at 5, so 312.5 ms is the target, over the 500 ms of 10 users and under the 100 ms of two."""
+    world = World(fake, clock)
+    run = measure(clock, world, target_p95_ms=None)
+    assert world.users == [5, 10]
+    assert run.probe_p95_recovered_target_ms == pytest.approx(1.25 * 250)
+    assert (run.probe_p95_before_ms, run.probe_p95_after_ms) == (500, 100)
+    assert run.outcome == "measured"
+    assert seconds(run)["first_traffic"] == pytest.approx(TRAFFIC_AT, abs=2)
+
+
+def test_a_reference_that_twice_the_load_does_not_exceed_decides_nothing(fake, clock):
+    world = World(fake, clock)
+    with pytest.raises(Undecided, match="already under the target of 500 ms"):
+        measure(clock, world, target_p95_ms=None, factor=2.0)
+    assert not world.running
+
+
 def test_a_silent_endpoint_decides_nothing(fake, clock):
     world = World(fake, clock)
-    world.start = lambda _: None  # type: ignore[method-assign]
+    world.start = lambda _run, _users: None  # type: ignore[method-assign]
     with pytest.raises(Undecided, match="no request ended"):
         measure(clock, world)
 
