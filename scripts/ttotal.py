@@ -113,7 +113,7 @@ def measure(
         max_wait_s=args.max_wait_s,
         metric_wait_s=args.metric_wait_s,
     )
-    ttl_s = args.repeat * (args.baseline_s + args.max_wait_s) + OVERHEAD_S
+    ttl_s = args.repeat * (_before_s(args) + args.max_wait_s) + OVERHEAD_S
     runs: list[TtotalRun] = []
     progress = Progress(clock)
     with frozen(live, run_id=run_id, force=args.force, ttl_s=ttl_s, clock=clock, progress=progress) as held:
@@ -124,6 +124,11 @@ def measure(
             if runs[-1].outcome != "measured":
                 break
     return runs
+
+
+def _before_s(args: argparse.Namespace) -> float:
+    """Seconds of probing before the scale-out."""
+    return float(args.baseline_s * (2 if args.reference == "probe" else 1))
 
 
 def _back_to_one(held: Frozen, instances: int) -> None:
@@ -246,8 +251,8 @@ def save(args: argparse.Namespace, made: Ttotal, probe: Probe) -> Path:
 def dry_run(args: argparse.Namespace, live: LiveEndpoint, baseline: Baseline) -> str:
     """What would be changed, for how long, and what that costs."""
     target = read_target(live.name, live.variant)
-    typical_s = args.baseline_s + 260 + args.hold_s
-    each_max_s = args.baseline_s + args.max_wait_s
+    typical_s = _before_s(args) + 260 + args.hold_s
+    each_max_s = _before_s(args) + args.max_wait_s
     price = usd_per_h(live.instance_type)
     cost = (
         f"at most {args.repeat * each_max_s / 3600 * price:.2f} USD for the second instance "
