@@ -19,6 +19,7 @@ TARGET_ENDPOINT = --endpoint '$(ENDPOINT)' --variant '$(VARIANT)'
 
 ifdef AWS
 SLO_MS   ?= 3000
+PEAK     ?= --peak-rps 10 --trough-rps 1
 IN_ENV    :=
 REHEARSED :=
 DEPLOYED  :=
@@ -28,6 +29,7 @@ DEPLOY_ARGS :=
 else
 # A CPU thread speaks about one request a second: a longer promise than a GPU's, so that there is something to find.
 SLO_MS   ?= 8000
+PEAK     ?= --peak-rps 1 --trough-rps 0.2
 IN_ENV    = eval "$$($(PY) -m rehearsal env)" &&
 REHEARSED = rehearsal-up
 DEPLOYED  = rehearsal-bare
@@ -42,7 +44,6 @@ REHEARSAL_LADDER ?= --rungs 1,3,6,12 --hold-s 36 --measure-window-s 35 --idle-s 
 REHEARSAL_PROBE  ?= --reference probe --recovered-factor 1.5 --probe-concurrency 8 --hold-s 30
 # One thread an instance, so that a second instance on this machine really adds capacity.
 REHEARSAL_ENV    ?= --env THREADS=1
-PEAK   ?= --peak-rps 10 --trough-rps 1
 
 .PHONY: help
 help: ## Show this list
