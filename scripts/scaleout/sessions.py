@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from loadtest.agent import reported, worker_name
@@ -48,11 +49,11 @@ class SessionLoop:
             )
         return self._records
 
-    def start(self, run: int) -> None:
+    def start(self, run: int, users: int) -> None:
         """Start the process and its users."""
         self._child = Child(self.anchor.worker, self._receive, self._command)
-        self._child.begin(self._jobs[run], 0)
-        self._child.want(self._jobs[run].users)
+        self._child.begin(replace(self._jobs[run], users=users), 0)
+        self._child.want(users)
 
     def stop(self) -> None:
         """End the process; its last report holds the requests that were cut."""

@@ -59,7 +59,7 @@ def loop(log: Path) -> Iterator[Callable[[str], SessionLoop]]:
 def test_the_process_is_told_the_job_and_its_requests_become_records(loop, log):
     probe = loop("good")
     before_ns = time.monotonic_ns()
-    probe.start(0)
+    probe.start(0, 4)
     until(lambda: len(probe.records) >= 3)
     probe.stop()
     first, second = [json.loads(line) for line in log.read_text().splitlines()]
@@ -73,9 +73,17 @@ def test_the_process_is_told_the_job_and_its_requests_become_records(loop, log):
     assert all(before_ns < record.sent_ns < time.monotonic_ns() for record in probe.records)
 
 
+def test_fewer_users_for_a_reference(loop, log):
+    probe = loop("good")
+    probe.start(0, 2)
+    until(lambda: probe.records)
+    first, second = [json.loads(line) for line in log.read_text().splitlines()]
+    assert (first["job"]["users"], second) == (2, {"users": 2})
+
+
 def test_the_anchor_places_the_records_in_utc(loop):
     probe = loop("good")
-    probe.start(0)
+    probe.start(0, 4)
     until(lambda: probe.records)
     sent_utc_s = (probe.anchor.utc_ns + probe.records[0].sent_ns - probe.anchor.monotonic_ns) / 1e9
     assert sent_utc_s == pytest.approx(time.time(), abs=1.0)
@@ -83,14 +91,14 @@ def test_the_anchor_places_the_records_in_utc(loop):
 
 def test_a_process_on_another_clock_is_not_believed(loop):
     probe = loop("other-clock")
-    probe.start(0)
+    probe.start(0, 4)
     with pytest.raises(Undecided, match=r"5\.0 s off this one's clock"):
         until(lambda: probe.records)
 
 
 def test_a_process_that_dies_is_an_error_and_not_silence(loop):
     probe = loop("dies")
-    probe.start(0)
+    probe.start(0, 4)
     with pytest.raises(Undecided, match=r"ended by itself \(exit code 7\)"):
         until(lambda: len(probe.records) > 1)
 
@@ -99,7 +107,7 @@ def test_every_run_has_a_process_of_its_own_and_none_is_left(loop):
     probe = loop("good")
     for run in (0, 1):
         seen = len(probe.records)
-        probe.start(run)
+        probe.start(run, 4)
         until(lambda seen=seen: len(probe.records) > seen)
         probe.stop()
     assert [record.run for record in probe.records if record.outcome == "cancelled"] == [0, 1]
@@ -110,7 +118,7 @@ def test_every_run_has_a_process_of_its_own_and_none_is_left(loop):
 def test_a_process_that_does_not_end_is_killed(loop, monkeypatch):
     monkeypatch.setattr(bidi, "END_LIMIT_S", 0.1)
     probe = loop("stuck")
-    probe.start(0)
+    probe.start(0, 4)
     until(lambda: probe.records)
     probe.stop()
     assert FAKE not in [part for child in psutil.Process().children() for part in child.cmdline()]
@@ -122,7 +130,7 @@ import sys, time
 from scripts.scaleout.sessions import SessionLoop
 from tests.scripts.scaleout.test_sessions import FAKE, job
 probe = SessionLoop([job(0)], (sys.executable, FAKE, "good", {str(log)!r}))
-probe.start(0)
+probe.start(0, 4)
 while not probe.records:
     time.sleep(0.01)
 print(probe.records[0].error, flush=True)
