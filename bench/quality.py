@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from bench.engine import Locked
 from bench.spectra import at_16_khz, log_spectral_distance_db
-from bench.words import equal, word_error_rate
+from bench.words import right, word_error_rate
 from container.engine.base import Segment
 from container.settings import Settings
 from loadtest.corpus import load
@@ -54,6 +54,8 @@ class Heard:
     same_words: int
     right: int
     """Sentences recognised without an error."""
+    kept: int
+    """Of those that are right from upstream, how many are right here too."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,18 +117,24 @@ def cut(a: Audio, b: Audio) -> tuple[Audio, Audio]:
 
 def heard(name: str, texts: Sequence[str], transcripts: dict[str, list[str]]) -> Heard:
     own, upstream = transcripts[name], transcripts[STOCK]
+    rights = zip(right(texts, upstream), right(texts, own), strict=True)
     return Heard(
-        name, word_error_rate(texts, own), word_error_rate(upstream, own), equal(upstream, own), equal(texts, own)
+        name,
+        wer_text=word_error_rate(texts, own),
+        wer_upstream=word_error_rate(upstream, own),
+        same_words=sum(right(upstream, own)),
+        right=sum(right(texts, own)),
+        kept=sum(both == (True, True) for both in rights),
     )
 
 
 def transcribe(python: Path, recordings: Sequence[Audio]) -> list[str]:
     """By ``whisper_listener.py``, in an interpreter that has what it needs."""
     with tempfile.TemporaryDirectory(prefix="headroom-quality-") as folder:
-        heard = Path(folder) / "recordings.npz"
+        file = Path(folder) / "recordings.npz"
         named: dict[str, Any] = {f"{index:04}": at_16_khz(audio) for index, audio in enumerate(recordings)}
-        np.savez(heard, **named)
-        command = [str(python), str(Path(__file__).with_name("whisper_listener.py")), str(heard)]
+        np.savez(file, **named)
+        command = [str(python), str(Path(__file__).with_name("whisper_listener.py")), str(file)]
         done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False)
     if done.returncode:
         raise UsageError(f"{python} could not listen", "install there what whisper_listener.py names")
@@ -147,12 +155,13 @@ def distance_table(distances: Sequence[Distance]) -> str:
 
 def heard_table(rows: Sequence[Heard]) -> str:
     lines = [
-        f"| recognised | word errors against the text | sentences without error | word errors against {STOCK} "
-        f"| sentences with its words |",
-        "|---|---|---|---|---|",
+        f"| recognised | word errors against the text | right sentences | of {STOCK}'s right ones "
+        f"| word errors against {STOCK} | sentences with its words |",
+        "|---|---|---|---|---|---|",
     ]
     lines += [
-        f"| {each.speaker} | {each.wer_text:.1%} | {each.right} | {each.wer_upstream:.1%} | {each.same_words} |"
+        f"| {each.speaker} | {each.wer_text:.1%} | {each.right} | {each.kept} "
+        f"| {each.wer_upstream:.1%} | {each.same_words} |"
         for each in rows
     ]
     return "\n".join(lines)

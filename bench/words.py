@@ -29,6 +29,6 @@ def word_error_rate(references: Sequence[str], heard: Sequence[str]) -> float:
     return sum(errors(*pair) for pair in pairs) / sum(len(reference) for reference, _ in pairs)
 
 
-def equal(one: Sequence[str], other: Sequence[str]) -> int:
-    """Sentences that have the same words."""
-    return sum(words(a) == words(b) for a, b in zip(one, other, strict=True))
+def right(references: Sequence[str], heard: Sequence[str]) -> list[bool]:
+    """Which sentences have the same words."""
+    return [words(reference) == words(transcript) for reference, transcript in zip(references, heard, strict=True)]

@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import asyncio
 import functools
+import itertools
 import json
 import operator
 import os
@@ -78,10 +79,12 @@ async def compare(found: Sequence[Design], options: argparse.Namespace, folder: 
             for text in TEXTS[:WARM_UP_TEXTS]:
                 await speak(client, design, text)
         for callers in map(int, options.concurrency.split(",")):
+            texts = [itertools.cycle(TEXTS) for _ in found]
             rounds: list[list[Cell]] = []
             for _ in range(options.rounds):
-                rounds.append([await closed_loop(client, design, callers, options.seconds) for design in found])
-            cells += [functools.reduce(operator.add, turns) for turns in zip(*rounds, strict=True)]
+                turns = zip(found, texts, strict=True)
+                rounds.append([await closed_loop(client, each, callers, options.seconds, own) for each, own in turns])
+            cells += [functools.reduce(operator.add, own) for own in zip(*rounds, strict=True)]
             print(f"concurrency {callers} done", file=sys.stderr)
     return cells
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import aiohttp
@@ -67,16 +68,17 @@ async def speak(client: aiohttp.ClientSession, design: Design, text: str) -> Ans
     return Answer(first_s, received / BYTES_PER_S)
 
 
-async def closed_loop(client: aiohttp.ClientSession, design: Design, callers: int, seconds: float) -> Cell:
+async def closed_loop(
+    client: aiohttp.ClientSession, design: Design, callers: int, seconds: float, texts: Iterator[str]
+) -> Cell:
     """Every caller has one request outstanding until the time is up; what is under way then still counts."""
     answers, health_s = list[Answer](), list[float]()
     over = asyncio.Event()
     began_s = time.monotonic()
 
-    async def caller(turn: int) -> None:
-        while True:
-            answers.append(await speak(client, design, TEXTS[turn % len(TEXTS)]))
-            turn += 1
+    async def caller() -> None:
+        for text in texts:
+            answers.append(await speak(client, design, text))
             if time.monotonic() - began_s >= seconds:
                 return
 
@@ -89,7 +91,7 @@ async def closed_loop(client: aiohttp.ClientSession, design: Design, callers: in
             await asyncio.sleep(PING_EVERY_S)
 
     watching = asyncio.create_task(pinger())
-    await asyncio.gather(*(caller(turn) for turn in range(callers)))
+    await asyncio.gather(*(caller() for _ in range(callers)))
     elapsed_s = time.monotonic() - began_s
     over.set()
     await watching

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -83,7 +84,7 @@ async def one_at_a_time(held_s: float) -> AsyncIterator[Design]:
 async def test_a_server_that_speaks_in_turns() -> None:
     """Three callers and 0.05 s each: whoever is not alone waits for the others, and so does the health check."""
     async with one_at_a_time(held_s=0.05) as design, aiohttp.ClientSession() as client:
-        found = await closed_loop(client, design, callers=3, seconds=0.4)
+        found = await closed_loop(client, design, callers=3, seconds=0.4, texts=itertools.cycle(TEXTS))
     assert len(found.answers) >= 6
     assert {answer.audio_s for answer in found.answers} == {1.0}
     assert 49 <= found.ttfb_ms(0.5) <= 1e3 * found.elapsed_s
@@ -95,7 +96,7 @@ async def test_a_server_that_refuses_is_an_error() -> None:
     async with one_at_a_time(held_s=0.0) as design, aiohttp.ClientSession() as client:
         wrong = Design("test", (), design.url, design.health, "/nowhere", {}, "input")
         with pytest.raises(aiohttp.ClientResponseError):
-            await closed_loop(client, wrong, callers=1, seconds=0.1)
+            await closed_loop(client, wrong, callers=1, seconds=0.1, texts=itertools.cycle(TEXTS))
 
 
 def test_an_interpreter_without_the_peer_is_a_usage_error(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -25,7 +25,9 @@ def test_distances_as_a_table() -> None:
 
 
 def test_transcripts_against_the_text_and_upstream() -> None:
-    transcripts = {quality.STOCK: ["hold the wine", "yes"], quality.OURS: ["hold the line", "guess"]}
-    found = quality.heard(quality.OURS, ["Hold the line.", "Yes!"], transcripts)
-    assert found == quality.Heard("ours", wer_text=0.25, wer_upstream=0.5, same_words=0, right=1)
-    assert quality.heard_table([found]).splitlines()[2] == "| ours | 25.0% | 1 | 50.0% | 0 |"
+    """Six words; ours has one of them wrong and differs from upstream in two of upstream's six."""
+    texts = ["Hold the line.", "Yes!", "Go on."]
+    transcripts = {quality.STOCK: ["hold the wine", "yes", "go on"], quality.OURS: ["hold the line", "guess", "go on"]}
+    found = quality.heard(quality.OURS, texts, transcripts)
+    assert found == quality.Heard("ours", wer_text=1 / 6, wer_upstream=1 / 3, same_words=1, right=2, kept=1)
+    assert quality.heard_table([found]).splitlines()[2] == "| ours | 16.7% | 2 | 1 | 33.3% | 1 |"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from bench.words import equal, errors, word_error_rate, words
+from bench.words import errors, right, word_error_rate, words
 
 
 @pytest.mark.parametrize(
@@ -46,5 +46,5 @@ def test_transcripts_are_paired() -> None:
         word_error_rate(["one", "two"], ["one"])
 
 
-def test_equal_counts_sentences_with_the_same_words() -> None:
-    assert equal(["A b.", "c d", "e"], ["a b", "c", "E!"]) == 2
+def test_a_sentence_is_right_if_its_words_are() -> None:
+    assert right(["A b.", "c d", "e"], ["a b", "c", "E!"]) == [True, False, True]
