@@ -6,8 +6,9 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,26 @@ class Workdir:
             env=self.environment, capture_output=True,
             text=True, check=False, timeout=timeout_s,
         )  # fmt: skip
+
+
+@contextmanager
+def one_provider(workdir: Workdir) -> Iterator[Workdir]:
+    """Every command talks to one provider process; Terraform would start its own for each, and for each run of a test.
+
+    The provider's debugging mode prints what TF_REATTACH_PROVIDERS has to hold.
+    """
+    (binary,) = workdir.path.glob(".terraform/providers/*/*/aws/*/*/terraform-provider-aws*")
+    process = subprocess.Popen(
+        [binary, "-debug"], env=workdir.environment, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+    )
+    assert process.stdout is not None
+    try:
+        address = next((line for line in process.stdout if "TF_REATTACH_PROVIDERS='" in line), "")
+        assert address, "the provider has ended"
+        yield replace(workdir, environment=workdir.environment | {"TF_REATTACH_PROVIDERS": address.split("'")[1]})
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def said(result: subprocess.CompletedProcess[str]) -> str:

@@ -26,7 +26,7 @@ import pytest
 from scripts.deployment.names import with_free_names
 from scripts.terraform import find
 
-from .conftest import MODULE, REPOSITORY, Workdir, said
+from .conftest import MODULE, REPOSITORY, Workdir, one_provider, said
 from .iam_calls import of_provider_log, refused
 
 pytestmark = [pytest.mark.terraform, pytest.mark.e2e, pytest.mark.timeout(400)]
@@ -117,8 +117,9 @@ def account(make_workdir: Callable[..., Workdir], tmp_path_factory: pytest.TempP
 
 
 @pytest.fixture(scope="module")
-def own_tests(make_workdir: Callable[..., Workdir]) -> Workdir:
-    return make_workdir("own-tests")
+def own_tests(make_workdir: Callable[..., Workdir]) -> Iterator[Workdir]:
+    with one_provider(make_workdir("own-tests")) as workdir:
+        yield workdir
 
 
 @pytest.mark.usefixtures("account")

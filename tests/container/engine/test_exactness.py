@@ -160,14 +160,18 @@ def check_with_the_source_injected(
         assert max(worst) <= bound
 
 
-def test_single_precision_end_to_end_is_no_worse_than_another_thread_count(exact: Synthesiser, batch: Batch) -> None:
+@pytest.mark.parametrize("rows", [(0, 2, 4, 6), pytest.param(tuple(range(8)), marks=pytest.mark.slow)])
+def test_single_precision_end_to_end_is_no_worse_than_another_thread_count(
+    exact: Synthesiser, batch: Batch, rows: tuple[int, ...]
+) -> None:
     """Rounding moves the pitch a little, and that adds up to phase: an SNR of 50 to 90 dB, depending on the item.
 
-    With so much scatter the eight are compared as a whole: the median of batch against single has to reach the lower
+    With so much scatter they are compared as a whole: the median of batch against single has to reach the lower
     quartile of single on one thread against two.
     """
     batched, control = [], []
-    for index, (item, ours) in enumerate(zip(batch.items, batch.spoken, strict=True)):
+    for index in rows:
+        item, ours = batch.items[index], batch.spoken[index]
         alone = []
         for count in (1, 2):
             with threads(count):
