@@ -276,6 +276,11 @@ def _write(_: str, status: dict[str, Any]) -> None:
         os.write(sys.stdout.fileno(), json.dumps(status).encode() + b"\n")
 
 
+def _hush() -> None:
+    """The SDK's thread prints a traceback for every answer that comes in for a request that was cut."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stderr.fileno())
+
+
 async def serve(name: str) -> None:
     """Until stdin closes. An error nobody expected ends the process, and its exit code tells."""
     commands = asyncio.StreamReader(limit=LONGEST_COMMAND_BYTES)
@@ -290,6 +295,7 @@ async def serve(name: str) -> None:
             else:
                 process.want(command["users"])
         reports.cancel()
+        _hush()
         await process.cut()
 
 
