@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import torch
 import torch.nn.functional as F
@@ -13,11 +14,21 @@ PRECISIONS = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float
 WORTH_IT = 1.2
 """A format must be this much faster on the generator's commonest convolution before quality is spent on it."""
 
+NVIDIA_DRIVER = Path("/dev/nvidiactl")
+"""There in a container exactly when the host gave it a GPU."""
+
 
 def choose_device(wanted: str) -> torch.device:
     if wanted == "cuda" and not torch.cuda.is_available():
         raise EngineError("DEVICE=cuda, but torch sees no CUDA device; set DEVICE=auto or install torch for CUDA")
-    return torch.device("cuda" if wanted != "cpu" and torch.cuda.is_available() else "cpu")
+    if wanted == "cpu" or torch.cuda.is_available():
+        return torch.device("cpu" if wanted == "cpu" else "cuda")
+    if torch.version.cuda is not None and NVIDIA_DRIVER.exists():
+        raise EngineError(
+            f"there is a GPU, but torch for CUDA {torch.version.cuda} cannot use it: its driver is probably too old. "
+            "Choose a newer inference_ami_version, build with TORCH_INDEX_URL, or set DEVICE=cpu"
+        )
+    return torch.device("cpu")
 
 
 def choose_precision(wanted: str, device: torch.device) -> torch.dtype:
