@@ -165,6 +165,7 @@ def test_a_whole_run(rehearsed: Rehearsed) -> None:
     # 20 ms a request, one at a time: 4 wait 80 ms, 24 wait 480 ms, the SLO is 250 ms.
     assert (found.outcome, found.q_max, found.bracketed) == ("found", 4, True), out + err
     assert "Q_max = 4" in out
+    assert "hold no whole 10 s period of CloudWatch" in err.partition("N=1 ")[0]
     assert "\r" not in err
     assert found.fingerprint is not None
     assert found.fingerprint.container_env["REPLAY_SERVICE_MEAN_MS"] == "20"
