@@ -135,7 +135,12 @@ async def test_negotiation(start, accept, body, status, content_type):
         (b'{"text": "hello"}', {"Content-Type": "text/plain"}, 415, "unsupported_media_type"),
         (b'{"text": "hello"}', {"Content-Type": "application/json; charset=latin-1"}, 415, "unsupported_media_type"),
         (b'{"text": "' + b"a" * 70_000 + b'"}', JSON, 413, "body_too_large"),
-        (gzip.compress(b'{"text": "hi"}', mtime=0), {**JSON, "Content-Encoding": "gzip"}, 415, "unsupported_media_type"),
+        (
+            gzip.compress(b'{"text": "hi"}', mtime=0),
+            {**JSON, "Content-Encoding": "gzip"},
+            415,
+            "unsupported_media_type",
+        ),
         (io.BytesIO(b"a" * 5_000_000), JSON, 413, "body_too_large"),
     ],
 )
