@@ -86,7 +86,8 @@ def frozen(
 ) -> Iterator[Frozen]:
     """Hold the endpoint still inside the block: scaling suspended, the fleet at ``pin_instances`` (None = as it is).
 
-    A signal inside the block raises KeyboardInterrupt there and, once everything is restored, Interrupted.
+    A signal inside the block raises KeyboardInterrupt there and, once everything is restored, Interrupted. So does
+    whatever an extension module made of that KeyboardInterrupt on its way.
     """
     clock = clock or Clock()
     progress = progress or Progress(clock)
@@ -102,9 +103,11 @@ def frozen(
                     signals.defer()
                     _restore_or_say(run)
                     restored = True
-            except KeyboardInterrupt:
+            except BaseException as error:
                 signals.defer()
-                interrupted = True
+                interrupted = isinstance(error, KeyboardInterrupt)
+                if not (interrupted or (signals.caught and restored)):
+                    raise
                 if not restored:
                     _restore_or_say(run)
             if interrupted or signals.caught:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from zlib import crc32
 
+import boto3
 import pytest
 
 Script = Callable[["Call"], None]
@@ -117,6 +118,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch) -> Iterator[Scripted]:
     listener = socket.create_server(("127.0.0.1", 0), backlog=64)
     server = Scripted(url=f"http://127.0.0.1:{listener.getsockname()[1]}")
     threading.Thread(target=server.serve, args=(listener,), daemon=True).start()
+    monkeypatch.setattr(boto3, "DEFAULT_SESSION", None)  # it keeps the credentials it saw first
     monkeypatch.setenv("AWS_ENDPOINT_URL", server.url)
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY")

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from planner.errors import UsageError
+from planner.errors import Interrupted, UsageError
 from scripts.aws.endpoint import describe
 from scripts.aws.freeze import frozen, thaw
 from tests.scripts.fake_aws import FakeAws
@@ -58,6 +58,27 @@ def test_a_stopped_run_restores_by_itself(account, step, signal_name):
     result = drive(fake, step, signal_name)
     assert result.returncode == 130, result.stderr
     assert signal_name in result.stderr
+    assert fake.durable() == before
+
+
+@pytest.mark.parametrize("step", ["writing the journal", "body"])
+def test_an_interrupt_that_an_extension_turned_into_its_own_error_is_one(account, clock, step):
+    """As pydantic does: PydanticSerializationError("Error serializing to JSON: KeyboardInterrupt")."""
+    fake = account(**BEFORE)
+    before = fake.durable()
+
+    def on_step(name: str) -> None:
+        if name == step:
+            try:
+                os.kill(os.getpid(), signal.SIGINT)
+            except KeyboardInterrupt as interrupt:
+                raise ValueError("wrapped") from interrupt
+
+    with (
+        pytest.raises(Interrupted, match="SIGINT"),
+        frozen(describe("e", "v"), run_id="r1", force=True, ttl_s=600, clock=clock, on_step=on_step),
+    ):
+        on_step("body")
     assert fake.durable() == before
 
 
