@@ -59,7 +59,7 @@ def table(artifact: Qmax, *, colour: bool) -> str:
     """The whole ladder, aligned."""
     metric = artifact.method.slo_metric
     head = (
-        f"{'run':>3} {'N':>5} {'n':>6} {'p50 ms':>9} {'p95 ms':>9} {'bound ms':>9} {'p99 ms':>9} {'rps':>8} "
+        f"{'run':>3} {'N':>5} {'n':>6} {'p50 ms':>9} {'p95 ms':>9} {'bound ms':>11} {'p99 ms':>9} {'rps':>8} "
         f"{'in flight':>9} {'CW max':>7}  verdict"
     )
     rows = [_row(rung, metric, colour) for rung in artifact.ladder]
@@ -68,7 +68,8 @@ def table(artifact: Qmax, *, colour: bool) -> str:
 
 def _row(rung: Rung, metric: SloMetric, colour: bool) -> str:
     found = quantiles(rung, metric)
-    bound = (found.p95_lower if rung.point_verdict == "fail" else found.p95_upper) if found else None
+    missed = rung.point_verdict == "fail"
+    bound = (found.p95_lower if missed else found.p95_upper) if found else None
     seen = rung.cloudwatch.concurrency_max if rung.cloudwatch else None
     cells = [
         f"{rung.run + 1:>3}",
@@ -76,7 +77,7 @@ def _row(rung: Rung, metric: SloMetric, colour: bool) -> str:
         _cell(found.n if found else None, 6, 0),
         _cell(found.p50 if found else None, 9, 1),
         _cell(found.p95 if found else None, 9, 1),
-        _cell(bound, 9, 1),
+        _cell(bound, 11, 1, "≥ " if missed else "≤ "),
         _cell(found.p99 if found else None, 9, 1),
         _cell(rung.achieved_rps, 8, 2),
         _cell(rung.in_flight_mean, 9, 2),
@@ -87,8 +88,8 @@ def _row(rung: Rung, metric: SloMetric, colour: bool) -> str:
     return f"{' '.join(cells)}  {verdict}{why}"
 
 
-def _cell(value: float | None, width: int, digits: int) -> str:
-    return f"{'-':>{width}}" if value is None else f"{value:>{width}.{digits}f}"
+def _cell(value: float | None, width: int, digits: int, sign: str = "") -> str:
+    return f"{'-' if value is None else f'{sign}{value:.{digits}f}':>{width}}"
 
 
 def sentence(artifact: Qmax) -> str:

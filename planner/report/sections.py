@@ -76,7 +76,7 @@ def capacity(qmax: Qmax) -> str:
             r.run,
             r.verdict,
             r.achieved_rps,
-            *(_quantile(r.ttfab_ms, name) for name in ("p50", "p95", "p95_upper", "p99")),
+            *(_quantile(r.ttfab_ms, name) for name in ("p50", "p95", "p95_lower", "p95_upper", "p99")),
             _quantile(r.latency_ms, "p95"),
             r.ok,
             r.completed - r.ok,
@@ -86,15 +86,16 @@ def capacity(qmax: Qmax) -> str:
         for r in qmax.ladder
     ]
     head = (
-        "in flight", "run", "verdict", "rps", "p50 ms", "p95 ms", "p95 bound ms", "p99 ms", "response p95 ms",
-        "ok", "not ok", "10 s Maximum", "reasons",
+        "in flight", "run", "verdict", "rps", "p50 ms", "p95 ms", "p95 ≥ ms", "p95 ≤ ms", "p99 ms",
+        "response p95 ms", "ok", "not ok", "10 s Maximum", "reasons",
     )  # fmt: skip
     notes = "".join(f"<li>{escape(note)}</li>" for note in qmax.notes)
     return section(
         "What one instance carries",
         paragraph(
             f"{limit}, {known}. Closed loop: N users, each with one request in flight, held {qmax.method.hold_s:g} s, "
-            f"judged over the last {qmax.method.measure_window_s:g} s. Time to first byte counts audio, never headers."
+            f"judged over the last {qmax.method.measure_window_s:g} s. Time to first byte counts audio, never headers. "
+            "p95 ≥ and p95 ≤ are one-sided 95 % bounds on it."
         ),
         figure(
             charts.ladder(qmax), "First-byte quantiles with the SLO and Q_max; below, completed requests a second.", "l"

@@ -40,7 +40,7 @@ class Progress:
     def show(self, what: str, elapsed_s: float, typical_s: float | None = None, more: str = "") -> None:
         """``what`` with the time it has taken and the time it usually takes."""
         typical = f" (typically {typical_s:.0f} s)" if typical_s is not None else ""
-        self._emit(what, f"{what}: {elapsed_s:.0f} s{typical}{more}")
+        self._emit(what, f"{what}: {max(0.0, elapsed_s):.0f} s{typical}{more}")
 
     def note(self, text: str) -> None:
         """A line that stays."""

@@ -153,7 +153,9 @@ def test_the_table_is_aligned_and_plain_without_a_terminal() -> None:
     lines = terminal.table(found, colour=False).splitlines()
     assert "\x1b" not in terminal.table(found, colour=False)
     assert {line.index("  ", 60) for line in lines[2:]} == {lines[2].index("  ", 60)}
-    assert lines[3].split()[9] == "50"
+    assert lines[3].split()[10] == "50"
+    assert ["≤" in line for line in lines[2:]] == [rung.point_verdict == "pass" for rung in found.ladder]
+    assert ["≥" in line for line in lines[2:]] == [rung.point_verdict == "fail" for rung in found.ladder]
     assert "\x1b[31mfail" in terminal.table(found, colour=True)
 
 
