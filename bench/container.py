@@ -32,9 +32,9 @@ SERVERS: dict[str, dict[str, str]] = {
 }
 PARAGRAPH = (
     "The old lighthouse keeper climbed the stairs every evening at six. He lit the lamp, checked the clock, and wrote "
-    "the weather down. Ships passed without a sound. Some nights the fog was so thick that he rang the bell. "
-    "Nobody ever thanked him for it. He did not mind at all. The sea, he used to say, keeps its own accounts and pays "
-    "what it owes."
+    "the weather down. Ships passed without a sound. Some nights the fog was so thick that he rang the bell until the "
+    "morning. Nobody ever thanked him for it. He did not mind at all. The sea, he used to say, keeps its own accounts "
+    "and pays what it owes."
 )
 SENTENCES = (
     "The train to the coast leaves at ten past nine.",

@@ -9,6 +9,7 @@ from planner.artifacts.plan import Finding, FindingVerdict
 from planner.decision import Decision
 from planner.fleet_fit import FIRES, Fit, fires_from_rps, flaps_below, settled, sizes
 from planner.fleet_reading import Server, level, reading, server_of
+from planner.show import number
 
 MINUTE_S = 60.0
 """The scale-in alarm's period; a longer one reads more."""
@@ -29,7 +30,7 @@ def fleet_reading(decision: Decision, price_usd_per_h: float | None) -> Finding 
         for n in _shown(d.min_instances, found.covered_to or d.min_instances)
     )
     detail = (
-        f"the busiest of n instances reads less the larger n is; {d.scaling_target_value:g} fires from a load of "
+        f"the busiest of n instances reads less the larger n is; {number(d.scaling_target_value)} fires from a load of "
         f"{loads}"
     )
     if found.covered_to is None:
@@ -167,12 +168,12 @@ def _one_instance_target(decision: Decision) -> Finding:
     detail = f"at the trigger load a fleet's 10 s Maximum is {listed}"
     late = next((n for n, value in reads.items() if value < target), None)
     if late is None:
-        return _finding("fleet_reading", "ok", f"{detail}; the target is {target:g}")
+        return _finding("fleet_reading", "ok", f"{detail}; the target is {number(target)}")
     where = "at every size" if late == shown[0] else f"from {late} instances on"
     return _finding(
         "fleet_reading",
         "warn",
-        f"{detail}: a target of {target:g} fires past the trigger {where}",
+        f"{detail}: a target of {number(target)} fires past the trigger {where}",
         "--rule drain converts its thresholds for every fleet size",
     )
 

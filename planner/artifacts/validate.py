@@ -9,7 +9,7 @@ from planner.artifacts.base import Artifact, Strict
 from planner.artifacts.fingerprint import Fingerprint
 from planner.artifacts.qmax import Quantiles
 
-ScoreVerdict = Literal["ok", "better", "wrong", "not_run"]
+ScoreVerdict = Literal["ok", "better", "wrong", "undecided", "not_run"]
 
 
 class ForecastScore(Strict):
@@ -23,7 +23,7 @@ class ForecastScore(Strict):
     tolerance: float
     unit: str
     verdict: ScoreVerdict
-    """better = outside the tolerance on the harmless side."""
+    """better = outside the tolerance on the harmless side; undecided = too few requests for a share."""
     detail: str = ""
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import Qmax
 from planner.artifacts.ttotal import Ttotal
+from planner.show import number
 
 
 def sentence(artifacts: Path, model: str) -> str:
@@ -19,8 +20,8 @@ def sentence(artifacts: Path, model: str) -> str:
     derived, surge = plan.derived, plan.surge
     return (
         f"One instance holds{bound} {qmax.q_max} requests inside {qmax.method.slo_ms / 1000:g} s; "
-        f"a second one takes {t_total}. Scale out above {derived.scaling_target_value:g}, "
-        f"in below {derived.scale_in_threshold:g}, {derived.min_instances} to {derived.max_instances} instances: "
+        f"a second one takes {t_total}. Scale out above {number(derived.scaling_target_value)}, "
+        f"in below {number(derived.scale_in_threshold)}, {derived.min_instances} to {derived.max_instances} instances: "
         f"a surge of x{surge.surge_ratio:g} sheds {surge.shed_fraction:.1%}. Verdict: {plan.verdict}."
     )
 

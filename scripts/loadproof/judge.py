@@ -57,7 +57,10 @@ class Judgement:
 
 def judge(forecast: Forecast, observed: Observed) -> Judgement:
     """wrong beats undecided only when the measurement itself is sound."""
-    scores = [*plan_scores(forecast, observed), *simulator_scores(forecast, observed)]
+    scores = [
+        _as_known(score, observed)
+        for score in (*plan_scores(forecast, observed), *simulator_scores(forecast, observed))
+    ]
     doubts = unsound(observed)
     wrong = [
         f"{score.name}: forecast {_shown(score.predicted, score.unit)}, seen {_shown(score.observed, score.unit)}"
@@ -104,6 +107,8 @@ def unsound(observed: Observed) -> list[str]:
         doubts.append(f"stopped by {observed.stopped_by} before the surge was over")
     if surge.offered < LEAST_REQUESTS:
         doubts.append(f"only {surge.offered} requests in the surge, {LEAST_REQUESTS} are needed")
+    elif (exposed := observed.exposed.offered) < LEAST_REQUESTS:
+        doubts.append(f"only {exposed} requests until new capacity served, {LEAST_REQUESTS} are needed")
     if observed.late_p99_ms is not None and observed.late_p99_ms > max(LATE_MS, LATE_SHARE * observed.slo_ms):
         doubts.append(f"the client fell behind its schedule (p99 {observed.late_p99_ms:.0f} ms late)")
     faults = sum(surge.other.values())
@@ -111,6 +116,14 @@ def unsound(observed: Observed) -> list[str]:
         named = ", ".join(f"{count} {name}" for name, count in surge.other.items())
         doubts.append(f"requests failed for other reasons than admission: {named}")
     return doubts
+
+
+def _as_known(score: ForecastScore, observed: Observed) -> ForecastScore:
+    """A share of too few requests says nothing, whatever its value."""
+    offered = observed.exposed.offered if score.source == "plan" else observed.surge.offered
+    if score.unit != "share" or score.verdict == "not_run" or offered >= LEAST_REQUESTS:
+        return score
+    return score.model_copy(update={"verdict": "undecided"})
 
 
 def _detection(forecast: Forecast, observed: Observed) -> ForecastScore:

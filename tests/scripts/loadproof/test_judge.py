@@ -127,6 +127,17 @@ def test_a_run_that_shows_nothing_is_undecided_even_if_it_looks_wrong(changes: d
     assert any(reason in found for found in judged.reasons)
 
 
+def test_a_share_of_too_few_requests_is_unknown_however_it_looks() -> None:
+    judged = judge(FORECAST, replace(OBSERVED, exposed=stretch(0.16, 0.84, offered=52)))
+    assert judged.verdict == "undecided"
+    assert judged.reasons == ["only 52 requests until new capacity served, 200 are needed"]
+    assert verdicts(judged)["shed_fraction"] == verdicts(judged)["slo_attainment"] == "undecided"
+    assert verdicts(judged)["detection_s"] == verdicts(judged)["t_total_s"] == "ok"
+    assert set(verdicts(judged, "simulator").values()) == {"ok"}
+    few = judge(FORECAST, replace(OBSERVED, surge=stretch(0.9, 0.1, offered=52)))
+    assert verdicts(few, "simulator")["shed_fraction"] == "undecided"
+
+
 def test_no_scale_out_is_fine_when_none_was_due() -> None:
     calm = replace(FORECAST, simulated=simulated(detection_s=None))
     assert judge(calm, replace(OBSERVED, detection_s=None, scale_out_s=None)).verdict == "right"
