@@ -1,4 +1,4 @@
-"""The same ladder on multi-sentence texts under both schedulers, and one chart of the two.
+"""The same ladder on multi-sentence texts: whole requests in turn, as published and with our engine; first audio first.
 
 ``python -m bench.schedulers`` with real speech; ``--engine replay`` shows the scheduling alone, at the published speed.
 """
@@ -13,18 +13,19 @@ from pathlib import Path
 
 from matplotlib.figure import Figure
 
+from bench.container import SERVERS
 from bench.rehearsed import rehearsal
 from planner.artifacts.qmax import Qmax
 from planner.errors import AwsError, ExitCode, exit_status
 
-SCHEDULERS = {"fifo": ("--", "s", "0.45"), "deadline": ("-", "o", "0.0")}
+LINES = {"published": (":", "^", "0.6"), "fifo": ("--", "s", "0.45"), "deadline": ("-", "o", "0.0")}
 ENDPOINT, VARIANT = "speech-kokoro-82m", "primary"
 ANSWERED = {ExitCode.DONE, ExitCode.FACT_FAILS, ExitCode.UNDECIDED}
 """A ladder that found no Q_max still has its rungs."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Measure both, print the ratio at each rung, draw them."""
+    """Measure each, print the ratios at each rung, draw them."""
     parser = argparse.ArgumentParser(prog="python -m bench.schedulers", description=__doc__)
     parser.add_argument("--engine", choices=("kokoro", "replay"), default="kokoro")
     parser.add_argument("--rungs", default="1,2,4,8", help="concurrency levels (1,2,4,8)")
@@ -33,22 +34,23 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--slo-ms", default="3000", help="p95 of the first audio byte (3000)")
     parser.add_argument("--out", type=Path, default=Path("artifacts/schedulers"), help="artifacts and chart")
     options = parser.parse_args(argv)
-    ladders = {scheduler: measure(scheduler, options) for scheduler in SCHEDULERS}
+    ladders = {name: measure(name, options) for name in LINES}
     print(table(ladders))
     print(f"wrote {draw(ladders, options.out / 'schedulers.svg')}")
     return ExitCode.DONE
 
 
-def measure(scheduler: str, options: argparse.Namespace) -> Qmax:
-    """One ladder on a rehearsal whose containers use this scheduler."""
-    out = options.out / scheduler
+def measure(name: str, options: argparse.Namespace) -> Qmax:
+    """One ladder on a rehearsal whose containers are set up like this."""
+    out = options.out / name
+    settings = [part for key, value in SERVERS[name].items() for part in ("--env", f"{key}={value}")]
     command = [sys.executable, "-m", "loadtest.ladder", "--endpoint", ENDPOINT, "--variant", VARIANT]
     command += ["--model", "speech", "--corpus", "paragraphs", "--slo-ms", options.slo_ms, "--rungs", options.rungs]
     command += ["--hold-s", options.hold_s, "--measure-window-s", options.measure_window_s, "--idle-s", "1"]
-    with rehearsal("--engine", options.engine, "--env", f"SCHEDULER={scheduler}") as environment:
+    with rehearsal("--engine", options.engine, *settings) as environment:
         done = subprocess.run([*command, "--out", str(out)], env=environment, check=False)
     if done.returncode not in ANSWERED:
-        raise AwsError(f"the {scheduler} ladder ended with exit code {done.returncode}", "read its output above")
+        raise AwsError(f"the {name} ladder ended with exit code {done.returncode}", "read its output above")
     return Qmax.load(max(out.glob("qmax-speech-*.json"), key=lambda path: path.stat().st_mtime))
 
 
@@ -60,11 +62,13 @@ def points(ladder: Qmax) -> dict[int, float]:
 
 
 def table(ladders: dict[str, Qmax]) -> str:
-    """Both p95, and what deadline needs of fifo's."""
-    fifo, deadline = (points(ladders[name]) for name in ("fifo", "deadline"))
-    lines = [f"{'N':>4} {'fifo p95 ms':>12} {'deadline p95 ms':>16} {'ratio':>6}"]
-    for n in sorted(fifo.keys() & deadline.keys()):
-        lines.append(f"{n:>4} {fifo[n]:12.0f} {deadline[n]:16.0f} {deadline[n] / fifo[n]:6.2f}")
+    """The p95 of each, and what deadline needs of the published design's."""
+    found = {name: points(ladder) for name, ladder in ladders.items()}
+    heads = "".join(f"{f'{name} p95 ms':>18}" for name in found)
+    lines = [f"{'N':>4}{heads}  deadline / published"]
+    for n in sorted(set.intersection(*(set(rungs) for rungs in found.values()))):
+        numbers = "".join(f"{rungs[n]:18.0f}" for rungs in found.values())
+        lines.append(f"{n:>4}{numbers}{found['deadline'][n] / found['published'][n]:22.2f}")
     return "\n".join(lines)
 
 
@@ -72,7 +76,7 @@ def draw(ladders: dict[str, Qmax], path: Path) -> Path:
     """One chart, readable without colour."""
     figure = Figure(figsize=(8, 4.5), layout="constrained")
     axes = figure.subplots()
-    for name, (dash, marker, grey) in SCHEDULERS.items():
+    for name, (dash, marker, grey) in LINES.items():
         found = points(ladders[name])
         axes.plot(list(found), list(found.values()), dash, marker=marker, color=grey, label=f"{name}, p95")
     slo_ms = ladders["fifo"].method.slo_ms

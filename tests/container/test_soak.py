@@ -7,6 +7,8 @@ import json
 import random
 import time
 import urllib.request
+from dataclasses import dataclass
+from typing import Any
 
 import aiohttp
 import pytest
@@ -16,15 +18,20 @@ SENTENCES = (
     "The train to the coast leaves at ten past nine.",
     "Nobody saw him go or asked him why.",
 )
+PUBLISHED = ("af_heart", "am_adam")
 GARBAGE = (b"", b"{", b"[1]", b'{"text": 5}', b"\xff\xfe", b'{"text": "hi", "speed": 1e9}', b'{"text": "\\ud800"}')
 
 
 class Traffic:
     """Random requests over both surfaces; what the clients saw."""
 
-    def __init__(self, port: int, seed: int) -> None:
+    def __init__(self, port: int, seed: int, longest: int = 12, speakers: tuple[str, str] = PUBLISHED) -> None:
+        """``longest``: sentences in a request at most; ``speakers``: the container's voices."""
         self._url = f"http://127.0.0.1:{port}"
+        self._longest = longest
         self._random = random.Random(seed)
+        one, other = speakers
+        self._voices = (one, other, f"{one}*0.3+{other}*0.7")
         self.sent = 0
         self.statuses: dict[int, int] = {}
 
@@ -47,8 +54,8 @@ class Traffic:
 
     def _request(self) -> dict[str, object]:
         return {
-            "text": " ".join(self._random.choices(SENTENCES, k=self._random.randint(1, 12))),
-            "voice": self._random.choice(["af_heart", "am_adam", "af_heart*0.3+bf_emma*0.7"]),
+            "text": " ".join(self._random.choices(SENTENCES, k=self._random.randint(1, self._longest))),
+            "voice": self._random.choice(self._voices),
             "speed": self._random.choice([0.8, 1.0, 1.5]),
             "format": self._random.choice(["wav", "pcm", "mp3"]),
             "transport": self._random.choice(["binary", "sse"]),
@@ -81,29 +88,65 @@ def gauges(running) -> dict[str, float]:
     return {line.rpartition(" ")[0]: float(line.rpartition(" ")[2]) for line in lines if not line.startswith("#")}
 
 
+@dataclass(frozen=True)
+class Endured:
+    """What is left when the traffic is over."""
+
+    grown_mib: float
+    gauges: dict[str, float]
+    traffic: Traffic
+    logged: int
+    defects: list[str]
+
+
+def endure(running, first: int, then: int, callers: int, **kind: Any) -> Endured:
+    """``first`` requests to reach the steady state, ``then`` more that should not change it."""
+    running.wait_ready()
+    asyncio.run(Traffic(running.port, 1, **kind).run(first, callers))
+    before_mib = running.rss_mib
+    traffic = Traffic(running.port, 2, **kind)
+    asyncio.run(traffic.run(then, callers))
+    end_s = time.monotonic() + 5
+    while (left := gauges(running))["speech_queue_depth"] and time.monotonic() < end_s:
+        time.sleep(0.05)
+    return Endured(
+        grown_mib=running.rss_mib - before_mib,
+        gauges=left,
+        traffic=traffic,
+        logged=sum('"event": "request"' in line for line in running.output),
+        defects=[line for line in running.output if "traceback" in line or '"level": "error"' in line],
+    )
+
+
+def check_nothing_leaked(found: Endured, requests: int) -> None:
+    for name in ("queue_depth", "segments_waiting", "engine_calls_running", "websocket_sessions"):
+        assert found.gauges[f"speech_{name}"] == 0
+    assert set(found.traffic.statuses) <= {200, 400, 503}
+    assert found.traffic.statuses[200] > 0.3 * found.traffic.sent
+    counted = sum(value for name, value in found.gauges.items() if name.startswith("speech_requests_total"))
+    assert counted == found.logged >= 0.9 * requests
+    assert found.defects == []
+
+
 @pytest.mark.e2e
 @pytest.mark.parametrize("requests", [600, pytest.param(2_000, marks=pytest.mark.slow)])
 def test_soak(container_process, requests):
     with container_process("serve", REPLAY_SERVICE_MEAN_MS="4", MAX_QUEUE_DEPTH="12") as running:
-        running.wait_ready()
-        asyncio.run(Traffic(running.port, seed=1).run(200, callers=16))
-        before_mib = running.rss_mib
-        traffic = Traffic(running.port, seed=2)
-        asyncio.run(traffic.run(requests - 200, callers=16))
-        end_s = time.monotonic() + 5
-        while (left := gauges(running))["speech_queue_depth"] and time.monotonic() < end_s:
-            time.sleep(0.05)
-        grown_mib = running.rss_mib - before_mib
-        defects = [line for line in running.output if "traceback" in line or '"level": "error"' in line]
-    for name in ("queue_depth", "segments_waiting", "engine_calls_running", "websocket_sessions"):
-        assert left[f"speech_{name}"] == 0
-    assert grown_mib < 30
-    assert set(traffic.statuses) <= {200, 400, 503}
-    assert traffic.statuses[200] > 0.3 * traffic.sent
-    counted = sum(value for name, value in left.items() if name.startswith("speech_requests_total"))
-    logged = sum('"event": "request"' in line for line in running.output)
-    assert counted == logged >= 0.9 * requests
-    assert defects == []
+        found = endure(running, 200, requests - 200, callers=16)
+    check_nothing_leaked(found, requests)
+    assert found.grown_mib < 30
+
+
+@pytest.mark.e2e
+@pytest.mark.kokoro
+@pytest.mark.slow
+@pytest.mark.timeout(1800)
+def test_soak_with_real_speech(container_process):
+    with container_process("serve", ENGINE="kokoro", MAX_QUEUE_DEPTH="12") as running:
+        found = endure(running, 200, 400, callers=4, longest=2, speakers=("jf_alpha", "jm_kumo"))
+    check_nothing_leaked(found, 600)
+    print(f"grown by {found.grown_mib:.0f} MiB")
+    assert found.grown_mib < 100
 
 
 @pytest.mark.e2e
@@ -122,7 +165,7 @@ def test_ping_answers_at_twice_the_bound(container_process, seconds, limit_s):
 
     async def press(port: int) -> None:
         end_s = time.monotonic() + seconds
-        traffic = Traffic(port, seed=3)
+        traffic = Traffic(port, 3)
 
         async def caller(client: aiohttp.ClientSession) -> None:
             while time.monotonic() < end_s:
