@@ -184,10 +184,19 @@ def test_single_precision_end_to_end_is_no_worse_than_another_thread_count(
     assert np.median(batched) >= np.quantile(control, 0.25)
 
 
-@pytest.mark.parametrize("count", [2, pytest.param(8, marks=pytest.mark.slow)])
-def test_batch_in_double_precision(model: ModelDir, short_items: list[Item], upstream: Any, count: int) -> None:
+@pytest.mark.parametrize(
+    ("kind", "count"),
+    [
+        ("short_items", 2),
+        pytest.param("short_items", 8, marks=pytest.mark.slow),
+        pytest.param("long_items", 8, marks=pytest.mark.slow),
+    ],
+)
+def test_batch_in_double_precision(
+    model: ModelDir, request: pytest.FixtureRequest, upstream: Any, kind: str, count: int
+) -> None:
     """End to end, nothing injected but the noise."""
-    items = short_items[:count]
+    items: list[Item] = request.getfixturevalue(kind)[:count]
     with default_type(torch.float64):
         double = Synthesiser(load_network(model.checkpoint, torch.float64), CPU)
         window = upstream.decoder.generator.stft.window
