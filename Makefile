@@ -184,7 +184,7 @@ bench-container: setup ## Schedulers side by side
 bench-schedulers: setup ## A ladder on paragraphs under each scheduler, in one chart
 	$(PY) -m bench.schedulers --out '$(OUT)/schedulers' $(ARGS)
 
-soak: setup ## The container's long runs: 2 000 mixed requests, a minute past the bound, 15 000 fuzzed messages
+soak: setup ## The container's long runs: mixed requests, real speech too, a minute past the bound, 15 000 fuzzed messages
 	$(PY) -m pytest -q -m slow tests/container/test_soak.py tests/container/test_fuzz.py $(ARGS)
 
 bench-planner: setup ## Planner and simulator speed
