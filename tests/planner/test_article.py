@@ -46,10 +46,15 @@ def test_published_numbers(headroom: Plan) -> None:
         ("invocation_ceiling", "ok"),
         ("queue_depth", "ok"),
         ("peak_capacity", "ok"),
+        ("open_arrivals", "not_run"),
     ],
 )
 def test_published_findings(headroom: Plan, name: str, verdict: str) -> None:
     assert finding(headroom, name).verdict == verdict
+
+
+def test_the_plan_says_that_arrivals_were_not_measured(headroom: Plan) -> None:
+    assert "Q_max comes from a closed loop" in finding(headroom, "open_arrivals").detail
 
 
 def test_worst_finding_comes_first(headroom: Plan) -> None:

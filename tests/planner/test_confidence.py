@@ -103,6 +103,7 @@ def test_open_loop_ratio_is_preferred_and_interpolated(qmax: Qmax, ttotal: Ttota
     assert plan.derived.scaling_target_value == pytest.approx(37.5 * 1.225)
     assert plan.derived.scale_in_threshold == pytest.approx(25 * 1.35)
     assert finding(plan, "metric_units").verdict == "ok"
+    assert finding(plan, "open_arrivals").verdict == "ok"
 
 
 def test_open_loop_ratio_serves_drain_too(qmax: Qmax, ttotal: Ttotal) -> None:
