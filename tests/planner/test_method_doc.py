@@ -88,6 +88,12 @@ def test_the_tables_were_found() -> None:
     assert len(BOTH) >= 6
 
 
+def test_every_aim_has_its_model() -> None:
+    aims = rows("| aim | model | why not the others |")
+    assert len(aims) == 7
+    assert all(len(row) == 3 and all(row) for row in aims)
+
+
 def test_numbers_in_the_prose(plans: dict[str, Plan], article: Measured) -> None:
     assert 0.95**59 < 0.05 < 0.95**58
     assert rule.published_utilization(25) == pytest.approx(0.962, abs=5e-4)
