@@ -17,7 +17,11 @@ PARALLEL ?= -n 2 --dist loadfile --no-loadscope-reorder
 
 TARGET_ENDPOINT = --endpoint '$(ENDPOINT)' --variant '$(VARIANT)'
 
-ifdef AWS
+# AWS=0 and AWS=no mean no, as a person would think.
+ifneq ($(filter-out 0 no false,$(AWS)),)
+TF_DIR    ?= terraform
+TF_READY  :=
+TF_ARGS   :=
 SLO_MS   ?= 3000
 PEAK     ?= --peak-rps 10 --trough-rps 1
 IN_ENV    :=
@@ -27,6 +31,10 @@ QMAX_ARGS :=
 TTOTAL_ARGS :=
 DEPLOY_ARGS :=
 else
+# A copy, so that what the rehearsal decides never meets what is deployed to the account.
+TF_DIR    ?= $(OUT)/rehearsal/terraform
+TF_READY  := terraform-copy
+TF_ARGS    = --terraform-dir '$(TF_DIR)'
 # A CPU thread speaks about one request a second: a longer promise than a GPU's, so that there is something to find.
 SLO_MS   ?= 8000
 PEAK     ?= --peak-rps 1 --trough-rps 0.2
@@ -38,7 +46,7 @@ TTOTAL_ARGS = $(REHEARSAL_PROBE)
 DEPLOY_ARGS = $(REHEARSAL_ENV)
 endif
 
-# About four minutes on a CPU; the published method (8 rungs, 240 s hold, 60 s window) is the default everywhere else.
+# About five minutes on a CPU; the published method (8 rungs, 240 s hold, 60 s window) is the default everywhere else.
 REHEARSAL_LADDER ?= --rungs 1,3,6,12 --hold-s 36 --measure-window-s 35 --idle-s 1
 # Both instances share this machine's cores: "recovered" lies half way between no better and twice as good.
 REHEARSAL_PROBE  ?= --reference probe --recovered-factor 1.5 --probe-concurrency 8 --hold-s 30
@@ -49,6 +57,8 @@ REHEARSAL_ENV    ?= --env THREADS=1
 help: ## Show this list
 	@awk 'BEGIN{FS=":.*## "} /^[a-z-]+:.*## /{printf "  \033[1m%-18s\033[0m %s\n",$$1,$$2} /^##@/{printf "\n%s\n",substr($$0,5)}' $(MAKEFILE_LIST) \
 	 | { [ -t 1 ] && cat || sed 's/\x1b\[[0-9;]*m//g'; }
+	@printf '\nVariables: AWS=1 ENDPOINT= VARIANT= MODEL= SLO_MS= PEAK="--peak-rps N --trough-rps N" OUT= ALL=1\n'
+	@printf '           ARGS="any further flags of the command"; each can be exported instead\n'
 
 ##@ Set up and check
 
@@ -85,7 +95,8 @@ CHECKOV_VERSION := 3.3.30
 tf-security: .venv-checkov/.done-$(CHECKOV_VERSION) ## Static security analysis of the Terraform modules
 	.venv-checkov/bin/checkov --directory terraform --config-file terraform/.checkov.yaml
 
-clean: ## Remove what was measured here, not what is deployed
+clean: ## Remove what was measured here, the plan too, not what is deployed
+	@case '$(OUT)' in /*|.|./|*..*) echo "OUT='$(OUT)' is not a folder of this repository: remove it by hand" >&2; exit 2;; esac
 	rm -rf '$(OUT)' .pytest_cache .mypy_cache .ruff_cache
 
 ##@ Measure (AWS=1 for a real account)
@@ -100,8 +111,8 @@ open-loop: setup $(REHEARSED) ## Measure the metric ratio under Poisson arrivals
 ttotal: setup $(REHEARSED) ## Measure T_total by stage
 	$(IN_ENV) $(PY) -m scripts.ttotal $(TARGET_ENDPOINT) --model '$(MODEL)' --out '$(OUT)' $(TTOTAL_ARGS) $(ARGS)
 
-plan: setup ## Compute the plan from the newest measurements
-	$(PY) -m planner plan --model '$(MODEL)' --artifacts '$(OUT)' --slo-ms '$(SLO_MS)' $(PEAK) --out '$(OUT)' --tfvars terraform/plan.auto.tfvars $(ARGS)
+plan: setup $(TF_READY) ## Compute the plan from the newest measurements
+	$(PY) -m planner plan --model '$(MODEL)' --artifacts '$(OUT)' --slo-ms '$(SLO_MS)' $(PEAK) --out '$(OUT)' --tfvars '$(TF_DIR)/plan.auto.tfvars' $(ARGS)
 
 plan-article: setup ## Plan from the published measurements
 	$(PY) -m planner plan --qmax examples/article/qmax.json --ttotal examples/article/ttotal.json --peak-rps 5000 --trough-rps 10 --out '$(OUT)/article' $(ARGS)
@@ -109,42 +120,46 @@ plan-article: setup ## Plan from the published measurements
 ##@ Deploy and guard
 
 .PHONY: deploy apply-plan destroy tf-plan tf-test drift validate validate-load thaw
-deploy: setup $(DEPLOYED) ## Foundation, image, weights, endpoint
-	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) $(DEPLOY_ARGS) $(ARGS)
+deploy: setup $(DEPLOYED) $(TF_READY) ## Foundation, image, weights, endpoint
+	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) --model '$(MODEL)' $(TF_ARGS) $(DEPLOY_ARGS) $(ARGS)
 
-apply-plan: setup $(DEPLOYED) ## Create autoscaling from the plan
-	$(IN_ENV) $(PY) -m scripts.apply_plan $(TARGET_ENDPOINT) $(ARGS)
+apply-plan: setup $(DEPLOYED) $(TF_READY) ## Create autoscaling from the plan
+	$(IN_ENV) $(PY) -m scripts.apply_plan $(TARGET_ENDPOINT) $(TF_ARGS) $(ARGS)
 
-destroy: setup $(DEPLOYED) ## Take it down (ALL=1 removes the weight cache and the registry too)
-	$(IN_ENV) $(PY) -m scripts.destroy $(TARGET_ENDPOINT) $(if $(ALL),--all) $(ARGS)
+destroy: setup $(DEPLOYED) $(TF_READY) ## Take it down (ALL=1 removes the weight cache and the registry too)
+	$(IN_ENV) $(PY) -m scripts.destroy $(TARGET_ENDPOINT) $(if $(ALL),--all) $(TF_ARGS) $(ARGS)
+	$(if $(REHEARSED),@echo "that was the rehearsal; an account's endpoint is taken down by: make destroy AWS=1")
 
-tf-plan: setup $(DEPLOYED) ## Terraform plan as it would be applied
-	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) $(DEPLOY_ARGS) --plan-only $(ARGS)
+tf-plan: setup $(DEPLOYED) $(TF_READY) ## Terraform plan as it would be applied
+	$(IN_ENV) $(PY) -m scripts.deploy $(TARGET_ENDPOINT) --model '$(MODEL)' $(TF_ARGS) $(DEPLOY_ARGS) --plan-only $(ARGS)
 
 tf-test: setup ## Terraform's own tests, offline
 	$(PY) -m scripts.terraform test
 
-drift: setup $(REHEARSED) ## Compare what is live with what was intended
-	$(IN_ENV) $(PY) -m scripts.drift $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(ARGS)
+drift: setup $(REHEARSED) $(TF_READY) ## Compare what is live with what was intended
+	$(IN_ENV) $(PY) -m scripts.drift $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(TF_ARGS) $(ARGS)
 
-validate: setup $(REHEARSED) ## Compare the deployed policy with the plan
-	$(IN_ENV) $(PY) -m scripts.validate $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(ARGS)
+validate: setup $(REHEARSED) $(TF_READY) ## Compare the deployed policy with the plan
+	$(IN_ENV) $(PY) -m scripts.validate $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(TF_ARGS) $(ARGS)
 
-validate-load: setup $(REHEARSED) ## Replay the surge the plan promises to survive
-	$(IN_ENV) $(PY) -m scripts.validate_load $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(ARGS)
+validate-load: setup $(REHEARSED) $(TF_READY) ## Replay the surge the plan promises to survive
+	$(IN_ENV) $(PY) -m scripts.validate_load $(TARGET_ENDPOINT) --model '$(MODEL)' --artifacts '$(OUT)' $(TF_ARGS) $(ARGS)
 
 thaw: setup $(REHEARSED) ## Put back what an interrupted run left frozen
 	$(IN_ENV) $(PY) -m scripts.thaw $(TARGET_ENDPOINT) $(ARGS)
 
 ##@ Rehearse without AWS
 
-.PHONY: rehearsal-up rehearsal-bare rehearsal-down rehearse-article simulate-article report demo
-rehearsal-up: setup
+.PHONY: rehearsal-up rehearsal-bare rehearsal-down terraform-copy rehearse-article simulate-article report demo
+rehearsal-up: setup ## Start the rehearsal with a ready endpoint
 	@$(PY) -m rehearsal up --seed $(TARGET_ENDPOINT) $(REHEARSAL_ENV)
 
 # Terraform creates the endpoint itself, so nothing is seeded.
 rehearsal-bare: setup
 	@$(PY) -m rehearsal up
+
+terraform-copy:
+	@mkdir -p '$(TF_DIR)' && cp -R terraform/*.tf terraform/modules '$(TF_DIR)'
 
 rehearsal-down: setup ## Stop the rehearsal
 	$(PY) -m rehearsal down

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -17,6 +18,7 @@ START_LIMIT_S = 180
 @contextmanager
 def rehearsal(*arguments: str) -> Iterator[dict[str, str]]:
     """``python -m rehearsal up --seed …``; yields the environment in which commands talk to it."""
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # the rehearsal must not outlive this process
     with tempfile.TemporaryDirectory(prefix="headroom-bench-") as directory:
         own = os.environ | {"HEADROOM_REHEARSAL_DIR": directory}
         try:

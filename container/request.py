@@ -76,7 +76,8 @@ def parse_request(
     if values.get("timestamps") and values.get("transport") == "binary":
         problems.append("timestamps need transport sse or the bidirectional stream")
     if problems:
-        raise invalid("invalid_request", "; ".join(problems), problems=problems)
+        hint = {"voices": sorted(voices)} if "voice" not in values else {}
+        raise invalid("invalid_request", "; ".join(problems), problems=problems, **hint)
     voice = canonical_voice(values.pop("voice") or default_voice, voices)
     return SpeechRequest(voice=voice, **values)
 

@@ -18,6 +18,7 @@ from container.settings import Settings, SettingsError
 from container.stages import CONTAINER_STARTED, Stages, process_started_at_s
 
 USAGE = 2
+HOW = "usage: python -m container.server [serve]   settings are environment variables: docs/container-api.md"
 
 
 async def serve(settings: Settings, stages: Stages) -> int:
@@ -82,8 +83,12 @@ def _sleep_at_barriers() -> None:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """SageMaker passes ``serve``; whatever else follows is not for us."""
-    del argv
+    """SageMaker passes ``serve``; everything is set in the environment."""
+    words = sys.argv[1:] if argv is None else argv
+    if words and words[0] != "serve":
+        asked = words[0] in ("-h", "--help")
+        print(HOW, file=sys.stdout if asked else sys.stderr)
+        return 0 if asked else USAGE
     stages = Stages(process_started_at_s())
     stages.mark(CONTAINER_STARTED)
     try:

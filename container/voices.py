@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Collection
 
-from container.errors import invalid
+from container.errors import RequestError, invalid
 
 _MOST_IN_A_MIX = 8
 _AUDIBLE = 1e-4
@@ -22,13 +22,13 @@ def canonical_voice(spec: str, known: Collection[str]) -> str:
     weights: dict[str, float] = {}
     parts = re.split(r"\+(?=[A-Za-z_])", spec)
     if len(parts) > _MOST_IN_A_MIX:
-        raise invalid("invalid_voice", f"a mix takes at most {_MOST_IN_A_MIX} voices, this one has {len(parts)}")
+        raise _refused(known, f"a mix takes at most {_MOST_IN_A_MIX} voices, this one has {len(parts)}")
     for part in parts:
         name, weight = _named_weight(part, known)
         weights[name] = weights.get(name, 0.0) + weight
     total = sum(weights.values())
     if not (math.isfinite(total) and total > 0):
-        raise invalid("invalid_voice", "the weights of a voice mix must be numbers with a sum above 0")
+        raise _refused(known, "the weights of a voice mix must be numbers with a sum above 0")
     kept = {name: weight / total for name, weight in weights.items() if weight >= _AUDIBLE * total}
     if len(kept) == 1:
         return next(iter(kept))
@@ -39,11 +39,15 @@ def _named_weight(part: str, known: Collection[str]) -> tuple[str, float]:
     match = _PART.fullmatch(part)
     if match is None or match["name"] not in known:
         shown = part if len(part) <= 80 else part[:80] + "…"
-        raise invalid("unknown_voice", f"voice {shown!r} is not known", voices=sorted(known))
+        raise _refused(known, f"voice {shown!r} is not known", code="unknown_voice")
     try:
         weight = float(match["weight"] or 1.0)
     except ValueError:
         weight = math.nan
     if not (math.isfinite(weight) and weight >= 0):
-        raise invalid("invalid_voice", f"weight {match['weight']!r} of voice {match['name']!r} must be a number >= 0")
+        raise _refused(known, f"weight {match['weight']!r} of voice {match['name']!r} must be a number >= 0")
     return match["name"], weight
+
+
+def _refused(known: Collection[str], message: str, code: str = "invalid_voice") -> RequestError:
+    return invalid(code, message, voices=sorted(known))

@@ -104,11 +104,13 @@ class Conductor:
         return self.current.job.users if self.current and self.phase in (Phase.RAMP, Phase.HOLD) else 0
 
     def void(self, reason: str) -> None:
-        """The current rung cannot count; it ends now."""
-        if self.current is None or self.phase not in (Phase.RAMP, Phase.HOLD):
+        """The current rung cannot count; it ends now. What is found while it drains may have been so in the window."""
+        if self.current is None or self.phase not in (Phase.RAMP, Phase.HOLD, Phase.DRAIN):
             return
-        self.current.voids.append(reason)
-        self._end_hold()
+        if reason not in self.current.voids:
+            self.current.voids.append(reason)
+        if self.phase is not Phase.DRAIN:
+            self._end_hold()
 
     def seconds_left(self) -> float | None:
         """Of the hold; None outside it."""

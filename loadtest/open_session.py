@@ -20,7 +20,7 @@ from loadtest.traffic import Surge, busiest_second
 from planner.artifacts import records
 from planner.artifacts.base import require_writable
 from planner.artifacts.qmax import OpenLoop
-from planner.errors import AwsError, Undecided
+from planner.errors import AwsError, Undecided, UsageError
 from scripts.aws.endpoint import describe, fingerprint, require_in_service
 
 START_DELAY_S = 4.0
@@ -144,15 +144,29 @@ class OpenSession:
         bound = [each for each in found if each.rate.client_bound]
         if bound:
             raise Undecided(
-                f"the client did not keep its schedule in {len(bound)} of {len(found)} stretches: {bound[0].bound}",
-                "spread the load: --processes 2, or more machines with --master and --worker",
+                f"{len(bound)} of {len(found)} stretches measured something else: {bound[0].bound}",
+                "a client that is behind: --processes 2, or more machines with --master and --worker; an endpoint that "
+                "changed: run it again when nobody else uses it",
             )
+
+    def _changes(self) -> list[str]:
+        """What happened to a frozen endpoint meanwhile; without a freeze its count may change."""
+        if not self._surge.rates:
+            return []
+        try:
+            reason = observe.change(self._hold.live)
+        except UsageError as gone:
+            reason = gone.message
+        except AwsError:
+            reason = None
+        return [reason] if reason else []
 
     def _measured(self) -> list[Measured]:
         assert self._order is not None
         rows = self._inbox.rows(0)
         sent_by = len(self._order.shares)
-        found = rates.measure(self._surge, rows, self._order.start_utc_ns, sent_by, self._voids)
+        voids = [*self._voids, *self._changes()]
+        found = rates.measure(self._surge, rows, self._order.start_utc_ns, sent_by, voids)
         self._screen.show("waiting for CloudWatch")
         read = observe.reader(self._hold.live.name, self._hold.live.variant)
         try:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from loadtest.inbox import Rows
-from loadtest.measure import REFUSED, Window, client_load, in_flight_mean, utc
+from loadtest.measure import REFUSED, Window, client_load, in_flight_mean, several_instances, utc
 from loadtest.observe import PERIOD_S, Read, whole_periods
 from loadtest.openloop import LATE_MS, lateness_p99_ms
 from loadtest.stats import nearest_rank, summarise
@@ -51,7 +51,8 @@ def _stretch(
     values = [r.ttfab_ms if surge.common.slo_metric == "ttfab" else r.latency_ms for r in ok]
     known = [value for value in values if value is not None]
     late_ms = lateness_p99_ms(mine)
-    bound = "; ".join([*voids, *_behind(rows, window, mine, due, late_ms, known)])
+    others = several_instances(ok) if surge.rates else []
+    bound = "; ".join([*voids, *others, *_behind(rows, window, mine, due, late_ms, known)])
     return Measured(
         stretch=stretch,
         window=window,

@@ -113,12 +113,16 @@ class Session:
         self._joins.append(gevent.spawn(self._join, finished.rung))
 
     def _join(self, rung: Rung) -> Rung:
-        if rung.window_start is None or rung.window_end is None:
+        start, end = rung.window_start, rung.window_end
+        if start is None or end is None:
             return rung
+        changed = self._changed()
+        if changed and rung.verdict != "invalid":
+            rung = rung.model_copy(update={"verdict": "invalid", "reasons": [changed, *rung.reasons]})
         read = observe.reader(self._live.name, self._live.variant)
         try:
-            observe.wait_published(read, rung.window_start, rung.window_end)
-            return observe.joined(rung, observe.view(read, rung.window_start, rung.window_end))
+            observe.wait_published(read, start, end)
+            return observe.joined(rung, observe.view(read, start, end))
         except AwsError as error:
             return rung.model_copy(update={"reasons": [*rung.reasons, f"CloudWatch not read: {error.message}"]})
 
@@ -131,15 +135,18 @@ class Session:
     def _watch(self) -> None:
         while self._conductor.phase is not Phase.DONE:
             gevent.sleep(WATCH_EVERY_S)
-            try:
-                reason = observe.change(self._live)
-            except UsageError as gone:
-                reason = gone.message
-            except AwsError:
-                # One failed look is no change; requests themselves show an endpoint that is gone.
-                continue
+            reason = self._changed()
             if reason:
                 self._conductor.void(reason)
+
+    def _changed(self) -> str | None:
+        try:
+            return observe.change(self._live)
+        except UsageError as gone:
+            return gone.message
+        except AwsError:
+            # One failed look is no change; requests themselves show an endpoint that is gone.
+            return None
 
     def _publish(self, ladder: list[Rung]) -> Qmax:
         from loadtest.chart import draw  # imported late: matplotlib would stall the event loop of a running load

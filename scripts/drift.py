@@ -33,10 +33,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     live = describe(args.endpoint, args.variant)
     intent = intents.find(Path(args.artifacts), args.model, args.plan, Path(args.terraform_dir))
     directory = Path(args.terraform_dir)
-    findings = [
-        *look(live, intent, Clock()),
-        *facts.against_terraform(live, settings.load(directory), terraform.peek_outputs(directory)),
-    ]
+    outputs = terraform.peek_outputs(directory)
+    findings = [*look(live, intent, Clock()), *facts.against_terraform(live, settings.load(directory), outputs)]
+    if intent.plan is not None:
+        findings += facts.unmanaged_target(live, policy.read(live.name, live.variant).target, outputs)
     status = "drift" if failed(findings) else OK
     following = "" if failed(findings) else next_command(Path(args.artifacts), args.model, live, intent)
     if args.json:

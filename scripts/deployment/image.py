@@ -44,6 +44,7 @@ def ensure(root: Path, *, repository: str, bucket: str, key: str, project: str, 
     tag = source.tag(data) + (f"-{uuid.uuid4().hex[:6]}" if rebuild else "")
     digest = None if rebuild else find(repository, tag)
     if digest is not None:
+        _require_media_type(repository, tag)
         return Image(digest, tag, built=False)
     with aws_errors(f"uploading the source archive to s3://{bucket}/{key}"):
         control("s3").put_object(Bucket=bucket, Key=key, Body=data)
@@ -63,5 +64,6 @@ def _require_media_type(repository: str, tag: str) -> None:
         if found != MEDIA_TYPE:
             raise AwsError(
                 f"{repository}:{tag} was pushed as {found}; SageMaker takes {MEDIA_TYPE}",
-                "build without provenance and SBOM (see terraform/modules/registry/buildspec.yml)",
+                "build without provenance and SBOM (terraform/modules/registry/buildspec.yml); the tag is taken: "
+                "python -m scripts.build_image --rebuild makes another",
             )

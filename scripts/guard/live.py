@@ -133,6 +133,16 @@ def against_terraform(
         yield Finding("error", name, detail, "make deploy")
 
 
+def unmanaged_target(live: LiveEndpoint, target: Target | None, outputs: dict[str, Any] | None) -> Iterator[Finding]:
+    """A target that Terraform's state of this endpoint does not have: applying a plan would refuse it."""
+    if target is None or outputs is None or outputs.get("endpoint_name") != live.name:
+        return
+    if outputs.get("scaling_resource_id") is None:
+        found = resource_id(live.name, live.variant)
+        detail = "scales the endpoint, but Terraform does not manage it (left over): make apply-plan refuses it"
+        yield Finding("error", f"target {found}", detail, f"{deregister(found)}; or keep it: {import_target(found)}")
+
+
 def _all_targets() -> list[dict[str, Any]]:
     with aws_errors("listing scalable targets"):
         pages = control("application-autoscaling").get_paginator("describe_scalable_targets")

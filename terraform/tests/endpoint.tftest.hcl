@@ -81,8 +81,13 @@ run "defaults" {
   }
 
   assert {
-    condition     = length(aws_sagemaker_model.this.vpc_config) == 0 && aws_sagemaker_endpoint_configuration.this.kms_key_arn == null && aws_sagemaker_endpoint_configuration.this.production_variants[0].inference_ami_version == null
+    condition     = length(aws_sagemaker_model.this.vpc_config) == 0 && aws_sagemaker_endpoint_configuration.this.kms_key_arn == null
     error_message = "options stay off until asked for"
+  }
+
+  assert {
+    condition     = aws_sagemaker_endpoint_configuration.this.production_variants[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-3-1"
+    error_message = "a GPU host has a driver that the image's CUDA can use"
   }
 
   assert {
@@ -90,6 +95,23 @@ run "defaults" {
       "LogIn", "PullImage", "WriteLogs", "WriteMetrics", "ReadWeights", "ListWeights",
     ]
     error_message = "the role has no permission it does not need"
+  }
+}
+
+run "a_cpu_host_is_sagemakers_choice" {
+  command = plan
+
+  module {
+    source = "./modules/endpoint"
+  }
+
+  variables {
+    instance_type = "ml.c6i.xlarge"
+  }
+
+  assert {
+    condition     = aws_sagemaker_endpoint_configuration.this.production_variants[0].inference_ami_version == null
+    error_message = "no GPU, no driver"
   }
 }
 
@@ -102,14 +124,14 @@ run "options" {
 
   variables {
     instance_type         = "ml.m5.xlarge"
-    inference_ami_version = "al2-ami-sagemaker-inference-gpu-3-1"
+    inference_ami_version = "al2-ami-sagemaker-inference-gpu-2-1"
     kms_key_arn           = "arn:aws:kms:eu-west-1:111122223333:key/aaaaaaaa-2222-3333-4444-555555555555"
     volume_kms_key_arn    = "arn:aws:kms:eu-west-1:111122223333:key/bbbbbbbb-2222-3333-4444-555555555555"
     vpc_config            = { subnet_ids = ["subnet-1", "subnet-2"], security_group_ids = ["sg-1"] }
   }
 
   assert {
-    condition     = aws_sagemaker_endpoint_configuration.this.production_variants[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-3-1"
+    condition     = aws_sagemaker_endpoint_configuration.this.production_variants[0].inference_ami_version == "al2-ami-sagemaker-inference-gpu-2-1"
     error_message = "the host image is the variant's"
   }
 

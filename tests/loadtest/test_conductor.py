@@ -203,6 +203,16 @@ def test_a_changed_endpoint_voids_the_rung() -> None:
     assert "the endpoint is Updating" in rung.reasons
 
 
+def test_a_change_found_while_the_rung_drains_voids_it_too() -> None:
+    world = World(ladder("--rungs", "8"))
+    while world.conductor.phase is not Phase.DRAIN:
+        world.step()
+    world.conductor.void("the instance count changed from 1 to 2 (desired 2)")
+    (rung,) = world.run()
+    assert rung.verdict == "invalid"
+    assert "the instance count changed from 1 to 2 (desired 2)" in rung.reasons
+
+
 def test_no_rung_above_a_first_one_that_fails() -> None:
     world = World(ladder("--rungs", "8,16", "--slo-ms", "500"))
     done = world.run()

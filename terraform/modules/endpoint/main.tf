@@ -15,6 +15,10 @@ locals {
   }
   model_name = "${var.endpoint_name}-${substr(sha256(jsonencode(local.model)), 0, 8)}"
 
+  # The image brings CUDA 12.8, which needs driver 525; SageMaker's own choice for these families has 470.
+  default_ami_version = can(regex("^ml\\.(g4dn|g5|g6|g6e)\\.", var.instance_type)) ? "al2-ami-sagemaker-inference-gpu-3-1" : null
+  ami_version         = var.inference_ami_version != null ? var.inference_ami_version : local.default_ami_version
+
   # Without the instance count: that is the autoscaler's, and a change of it is no new configuration.
   config = {
     model_name           = local.model_name
@@ -22,7 +26,7 @@ locals {
     instance_type        = var.instance_type
     startup_timeout_s    = var.container_startup_timeout_s
     download_timeout_s   = var.model_download_timeout_s
-    ami_version          = var.inference_ami_version
+    ami_version          = local.ami_version
     volume_kms_key_arn   = var.volume_kms_key_arn
     routing_strategy     = "LEAST_OUTSTANDING_REQUESTS"
     initial_traffic_part = 1

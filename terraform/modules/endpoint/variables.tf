@@ -60,7 +60,7 @@ variable "model_download_timeout_s" {
 }
 
 variable "inference_ami_version" {
-  description = "SageMaker host image; null takes SageMaker's default"
+  description = "SageMaker host image; null takes al2-ami-sagemaker-inference-gpu-3-1 (driver 550) for ml.g4dn, g5, g6 and g6e, SageMaker's default elsewhere"
   type        = string
   default     = null
 }

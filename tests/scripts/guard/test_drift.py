@@ -166,6 +166,18 @@ def test_a_target_nobody_planned_comes_with_both_commands(account, clock):
     assert "terraform -chdir=terraform import" in left.fix
 
 
+def test_a_left_over_target_comes_with_both_commands_even_with_a_plan(account):
+    account(**deployed())
+    live, target = describe("e", "v"), read_target("e", "v")
+    (left,) = facts.unmanaged_target(live, target, {"endpoint_name": "e"})
+    assert left.severity == "error"
+    assert "deregister-scalable-target" in left.fix
+    assert "terraform -chdir=terraform import" in left.fix
+    for managed in ({"endpoint_name": "e", "scaling_resource_id": "endpoint/e/variant/v"}, {"endpoint_name": "x"}, None):
+        assert list(facts.unmanaged_target(live, target, managed)) == []
+    assert list(facts.unmanaged_target(live, None, {"endpoint_name": "e"})) == []
+
+
 def test_a_plan_not_applied_yet_is_no_error(account, clock, plan):
     fake = account()
     with fake.edit() as state:
