@@ -86,10 +86,20 @@ def test_a_plan_that_says_stop_is_not_applied(account, tmp_path):
     assert raised.value.hint == "more headroom"
 
 
-def test_applied_but_not_there_is_an_error(account):
-    account(target=None)
+SILENT = {"PolicyName": "e-scale-out", "PolicyType": "TargetTrackingScaling", "Alarms": []}
+
+
+@pytest.mark.parametrize(
+    ("changes", "fault"),
+    [
+        ({"target": None}, "policy e-scale-out does not exist"),
+        ({"policies": [SILENT]}, "policy e-scale-out has no alarm: it would never fire"),
+    ],
+)
+def test_applied_but_not_there_is_an_error(account, changes, fault):
+    account(**changes)
     plan = plan_artifact.plan(ladder_artifact.identity(describe("e", "v")))
-    with pytest.raises(AwsError, match="policy e-scale-out does not exist"):
+    with pytest.raises(AwsError, match=fault):
         apply_plan.verify("e", "v", plan)
 
 
