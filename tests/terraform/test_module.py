@@ -125,6 +125,25 @@ def test_documented_tables_are_current(tmp_path: Path) -> None:
 
 
 ################################################################################
+# Order
+################################################################################
+
+
+def resources(module: str, type_: str) -> dict[str, Any]:
+    """Bodies by name."""
+    found = typed([MODULE / "modules" / module / "main.tf"], "resource")
+    return {name: body for kind, name, body in found if kind == type_}
+
+
+def test_a_new_target_takes_new_policies() -> None:
+    """Deregistering a target deletes its policies at AWS."""
+    policies = resources("autoscaling", "aws_appautoscaling_policy")
+    assert set(policies) == {"scale_out", "scale_in"}
+    for name, body in policies.items():
+        assert body["lifecycle"][0].get("replace_triggered_by") == ["${aws_appautoscaling_target.this.arn}"], name
+
+
+################################################################################
 # Permissions
 ################################################################################
 
