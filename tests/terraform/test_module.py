@@ -143,6 +143,12 @@ def test_a_new_target_takes_new_policies() -> None:
         assert body["lifecycle"][0].get("replace_triggered_by") == ["${aws_appautoscaling_target.this.arn}"], name
 
 
+def test_a_model_waits_for_its_roles_permissions() -> None:
+    """SageMaker reads image and weights with the role."""
+    (model,) = resources("endpoint", "aws_sagemaker_model").values()
+    assert "${aws_iam_role_policy.this}" in model.get("depends_on", [])
+
+
 ################################################################################
 # Permissions
 ################################################################################
