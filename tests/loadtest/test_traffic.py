@@ -162,6 +162,14 @@ def test_a_client_that_falls_behind_says_so() -> None:
     assert "10 of 100 requests due" in missing.bound
 
 
+def test_a_rate_that_two_containers_answered_is_not_one_instances() -> None:
+    due_s = [i / 10 for i in range(200)]
+    boots = [answered(at, 0.1, boot_id="ab"[i % 2]) for i, at in enumerate(due_s)]
+    (found,) = rates.measure(ladder_of(due_s), Rows(boots), 0, 1, [])
+    assert found.rate.client_bound
+    assert "2 containers answered" in found.bound
+
+
 def test_the_ratio_compares_the_same_periods() -> None:
     from datetime import UTC, datetime
 

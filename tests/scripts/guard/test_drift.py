@@ -173,7 +173,11 @@ def test_a_left_over_target_comes_with_both_commands_even_with_a_plan(account):
     assert left.severity == "error"
     assert "deregister-scalable-target" in left.fix
     assert "terraform -chdir=terraform import" in left.fix
-    for managed in ({"endpoint_name": "e", "scaling_resource_id": "endpoint/e/variant/v"}, {"endpoint_name": "x"}, None):
+    for managed in (
+        {"endpoint_name": "e", "scaling_resource_id": "endpoint/e/variant/v"},
+        {"endpoint_name": "x"},
+        None,
+    ):
         assert list(facts.unmanaged_target(live, target, managed)) == []
     assert list(facts.unmanaged_target(live, None, {"endpoint_name": "e"})) == []
 
