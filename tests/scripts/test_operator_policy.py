@@ -12,6 +12,8 @@ import botocore.session
 import pytest
 from botocore import xform_name
 
+from tests.terraform.blocks import typed
+
 ROOT = Path(__file__).parents[2]
 POLICY = json.loads((ROOT / "docs/operator-policy.json").read_text())
 PREFIX = {"service-quotas": "servicequotas"}
@@ -77,6 +79,17 @@ def test_every_call_of_ours_is_granted():
     assert len(found) > 25  # the scan sees the calls
     missing = sorted(action for action in found if not any(fnmatch.fnmatchcase(action, g) for g in granted()))
     assert missing == []
+
+
+def test_the_alarms_of_target_tracking_are_only_read():
+    """AWS owns them: no call of ours changes an alarm, and none of Terraform's has a name of theirs."""
+    found = {action for action in needed() if action.startswith("cloudwatch:")}
+    assert found <= {"cloudwatch:GetMetricData", "cloudwatch:DescribeAlarms"}
+    alarms = [
+        body for type_, _, body in typed([*ROOT.glob("terraform/**/*.tf")], "resource") if "metric_alarm" in type_
+    ]
+    assert alarms
+    assert not [body["alarm_name"] for body in alarms if body["alarm_name"].startswith("TargetTracking-")]
 
 
 @pytest.mark.parametrize("statement", POLICY["Statement"], ids=lambda statement: statement["Sid"])
