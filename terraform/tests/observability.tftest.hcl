@@ -68,6 +68,28 @@ run "alarms" {
     condition     = alltrue([for alarm in aws_cloudwatch_metric_alarm.this : try(length(alarm.alarm_actions), 0) == 0])
     error_message = "nobody is told unless a topic is given"
   }
+
+  assert {
+    condition = toset(flatten([
+      for alarm in aws_cloudwatch_metric_alarm.this : [
+        for query in alarm.metric_query : [
+          for metric in query.metric : metric.dimensions if metric.namespace != "Headroom"
+        ]
+      ]
+    ])) == toset([tomap({ EndpointName = "speech", VariantName = "primary" })])
+    error_message = "every metric of the endpoint is read for this endpoint and this variant"
+  }
+
+  assert {
+    condition = alltrue(flatten([
+      for widget in jsondecode(aws_cloudwatch_dashboard.this.dashboard_body).widgets : [
+        for metric in widget.properties.metrics :
+        strcontains(jsonencode(metric), "\"EndpointName\",\"speech\",\"VariantName\",\"primary\"")
+        if can(tostring(metric[0])) && metric[0] != "Headroom"
+      ]
+    ]))
+    error_message = "and so is every metric of the dashboard"
+  }
 }
 
 run "topics" {
