@@ -68,7 +68,8 @@ class Problems:
         except ValueError:
             value = math.nan
         if not math.isfinite(value) or value < least or (above and value == least):
-            self.say(f"{flag} {given}: not a number {'above' if above else 'of at least'} {least:g}")
+            wanted = f"a number {'above' if above else 'of at least'} {least:g}"
+            self.say(f"{flag} {given}: not {wanted}", f"give {flag} {wanted}")
             return math.nan
         return value
 
@@ -76,7 +77,7 @@ class Problems:
         """A whole number >= ``least``."""
         value = self.number(flag, given, least=least)
         if math.isfinite(value) and value != int(value):
-            self.say(f"{flag} {given}: not a whole number")
+            self.say(f"{flag} {given}: not a whole number", f"give {flag} a whole number")
         return int(value) if math.isfinite(value) else least
 
     def tried(self, attempt: Callable[[], T], fallback: T) -> T:

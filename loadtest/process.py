@@ -168,6 +168,20 @@ def refuse_stray_words(parser: argparse.ArgumentParser) -> None:
             action.type = refuse
 
 
+def _unknown_flags(arguments: list[str], add_flags: Callable[[argparse.ArgumentParser], None]) -> UsageError | None:
+    """Locust would take the value of an unknown flag for a user class, or suggest another flag."""
+    from locust.argument_parser import get_empty_argument_parser, setup_parser_arguments
+
+    parser = get_empty_argument_parser(add_help=False)
+    setup_parser_arguments(parser)
+    add_flags(parser)
+    unknown = [word for word in parser.parse_known_args(arguments)[1] if word.startswith("-")]
+    if not unknown:
+        return None
+    verb = "is not a flag" if len(unknown) == 1 else "are not flags"
+    return UsageError(f"{', '.join(unknown)} {verb} of this command", "--help lists them")
+
+
 def _too_many_processes(arguments: list[str]) -> UsageError | None:
     """Locust would fork any number."""
     reader = argparse.ArgumentParser(add_help=False, allow_abbrev=False, exit_on_error=False)
@@ -181,15 +195,15 @@ def _too_many_processes(arguments: list[str]) -> UsageError | None:
 
 def run_locust(locustfile: str, arguments: list[str], add_flags: Callable[[argparse.ArgumentParser], None]) -> int:
     """``locust -f locustfile --headless`` in this process, quiet apart from what we print ourselves."""
-    refused = _too_many_processes(arguments)
+    if {"-h", "--help"} & set(arguments):
+        print(_help(locustfile, add_flags))
+        return int(ExitCode.DONE)
+    refused = _unknown_flags(arguments, add_flags) or _too_many_processes(arguments)
     if refused is not None:
         report(refused)
         return int(refused.exit_code)
     from locust.main import main as locust_main
 
-    if {"-h", "--help"} & set(arguments):
-        print(_help(locustfile, add_flags))
-        return int(ExitCode.DONE)
     sys.argv = ["locust", "-f", locustfile, "--headless", "--only-summary", "--loglevel", "ERROR", *arguments]
     try:
         locust_main()

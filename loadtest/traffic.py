@@ -131,8 +131,9 @@ def _newest(shared: Common) -> Qmax:
 
 
 def _traffic(options: Any, shared: Common, problems: Problems) -> Surge | None:
+    trace = None
     if options.traffic not in ("surge", "ramp", "daily", "constant"):
-        return _trace(Path(options.traffic), shared)
+        trace = problems.tried(lambda: _trace(Path(options.traffic), shared), None)
     base_rps = problems.number("--base-rps", options.base_rps)
     peak_rps = problems.number("--peak-rps", options.peak_rps)
     ratio = problems.number("--ratio", options.ratio, above=True)
@@ -141,6 +142,8 @@ def _traffic(options: Any, shared: Common, problems: Problems) -> Surge | None:
     )
     if not all(map(math.isfinite, (base_rps, peak_rps, ratio, lead_s, lasts_s))):
         return None
+    if options.traffic not in ("surge", "ramp", "daily", "constant"):
+        return trace
     names: tuple[str, ...]
     if options.traffic == "surge":
         profile = profiles.surge(base_rps, ratio, hold_s=lead_s, surge_s=lasts_s, after_s=lead_s)
@@ -164,6 +167,9 @@ def _trace(path: Path, shared: Common) -> Surge:
     return _cut(shared, draw(profile, shared.seed), (path.stem,), [0.0, profile.duration_s])
 
 
+TRACE_HINT = "surge, ramp, daily, constant, or a CSV file with arrival_s or time_s,rate_rps"
+
+
 def _arrivals_of(path: Path) -> list[float] | None:
     """The arrival times of a trace that states them; None for one that states rates."""
     try:
@@ -173,7 +179,7 @@ def _arrivals_of(path: Path) -> list[float] | None:
             return None
         times_s = sorted(float(row["arrival_s"]) for row in rows)
     except (OSError, UnicodeDecodeError, csv.Error, TypeError, ValueError) as error:
-        raise UsageError(f"--traffic {path}: {error}", "a profile's name, or a CSV file with arrival_s") from None
+        raise UsageError(f"--traffic {path}: {error}", TRACE_HINT) from None
     return [at_s - times_s[0] for at_s in times_s]
 
 

@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 
-from planner.artifacts.base import write_atomically
+from planner.artifacts.base import require_writable, write_atomically
 from planner.artifacts.plan import Plan
 from planner.artifacts.qmax import OpenLoop, Qmax
 from planner.artifacts.ttotal import Ttotal
@@ -142,6 +142,8 @@ def write(plan: Plan, out: Path, tfvars_path: Path | None) -> list[Path]:
     stem = out / f"plan-{plan.model}"
     plan_path, markdown_path = Path(f"{stem}.json"), Path(f"{stem}.md")
     variables = tfvars_path or out / "plan.auto.tfvars"
+    for folder in {out, variables.parent}:
+        require_writable(folder)
     plan.save(plan_path)
     write_atomically(markdown_path, markdown(plan))
     write_atomically(variables, tfvars(plan_path))

@@ -165,7 +165,7 @@ def _units(decision: Decision) -> list[Formula]:
             "c_scale_min x metric_ratio there",
             {"c_scale_min": d.c_scale_min, "metric_ratio": low},
             d.scale_in_threshold,
-            "10 s max",
+            "60 s max",
             source,
         ),
     ]

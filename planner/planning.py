@@ -78,7 +78,9 @@ def check_ask(measured: Measured, ask: Ask, ceiling_s: float) -> None:
         )
     if ask.slo_ms / 1e3 > ceiling_s:
         problems.append(f"SLO {ask.slo_ms:g} ms is past the invocation ceiling of {ceiling_s:g} s")
-    refuse([problem for problem in problems if problem], "change the request or measure again")
+    found = [problem for problem in problems if problem]
+    flags = found and all(problem.startswith("--") for problem in found)
+    refuse(found, "correct the flag" if flags else "change the request or measure again")
 
 
 def make_plan(

@@ -7,7 +7,7 @@ import itertools
 import json
 import math
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import get_args
 
@@ -56,37 +56,44 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Print the grid as aligned text or JSON lines."""
     p = argparse.ArgumentParser(prog="python -m planner sweep", description=__doc__)
     add_measurements(p)
-    p.add_argument("--peak-rps", type=numbers, required=True, metavar="X,Y,…")
-    p.add_argument("--surge-ratio", type=numbers, default=[1.25], metavar="X,Y,…")
-    p.add_argument("--t-total-s", type=numbers, metavar="X,Y,…", help="with policy lag (default: as measured)")
+    p.add_argument("--peak-rps", type=numbers("--peak-rps"), required=True, metavar="X,Y,…")
+    p.add_argument("--surge-ratio", type=numbers("--surge-ratio"), default=[1.25], metavar="X,Y,…")
+    p.add_argument(
+        "--t-total-s", type=numbers("--t-total-s"), metavar="X,Y,…", help="with policy lag (default: as measured)"
+    )
     p.add_argument("--rule", action="append", choices=get_args(Rule), help="repeatable (default both)")
     p.add_argument("--json", action="store_true", help="one JSON object a line")
     args = p.parse_args(sys.argv[2:] if argv is None else argv)
     m = load_measured(args)
     totals = args.t_total_s or [m.surge_duration_s]
-    found = rows(m, args.peak_rps, args.surge_ratio, totals, args.rule or get_args(Rule))
+    # All of it before the first line: an error must not follow half a table.
+    found = list(rows(m, args.peak_rps, args.surge_ratio, totals, args.rule or get_args(Rule)))
     for line in as_json(found) if args.json else as_text(found):
         print(line)
     return 0
 
 
-def numbers(text: str) -> list[float]:
-    """A comma-separated list of positive numbers."""
-    try:
-        values = [float(part) for part in text.split(",")]
-    except ValueError:
-        raise UsageError(f"{text!r} is not a list of numbers", "separate them with commas: 10,20,50") from None
-    if not all(math.isfinite(value) and value > 0 for value in values):
-        raise UsageError(f"{text!r}: every number must be above 0", "for example 10,20,50")
-    return values
+def numbers(flag: str) -> Callable[[str], list[float]]:
+    """What reads this flag: a comma-separated list of positive numbers."""
+
+    def read(text: str) -> list[float]:
+        try:
+            values = [float(part) for part in text.split(",")]
+        except ValueError:
+            raise UsageError(f"{flag} {text}: not a list of numbers", "separate them with commas: 10,20,50") from None
+        if not all(math.isfinite(value) and value > 0 for value in values):
+            raise UsageError(f"{flag} {text}: every number must be above 0", "for example 10,20,50")
+        return values
+
+    return read
 
 
-def as_json(found: Iterator[Row]) -> Iterator[str]:
+def as_json(found: Sequence[Row]) -> Iterator[str]:
     """JSON lines."""
     return (json.dumps(asdict(row)) for row in found)
 
 
-def as_text(found: Iterator[Row]) -> Iterator[str]:
+def as_text(found: Sequence[Row]) -> Iterator[str]:
     """Aligned columns under a header."""
     yield "rule      peak rps  surge   T_total s  instances  trigger  target   cooldown s  shed    $/h"
     for r in found:

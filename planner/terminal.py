@@ -43,9 +43,9 @@ def _headline(plan: Plan) -> str:
     if plan.verdict == "stop" or not plan.feasible:
         return "Terraform refuses this plan"
     return (
-        f"scale out above {show.number(d.scaling_target_value)}, in below {show.number(d.scale_in_threshold)} "
-        f"(10 s max); {d.min_instances} to {d.max_instances} instances; admit {d.queue_max_depth}; "
-        f"{show.money(plan.cost.get('usd_per_h_at_max'))}/h at peak"
+        f"scale out above {show.number(d.scaling_target_value)} (10 s max), in below "
+        f"{show.number(d.scale_in_threshold)} (60 s max)\n     {d.min_instances} to {d.max_instances} instances; "
+        f"admit {d.queue_max_depth}; {show.money(plan.cost.get('usd_per_h_at_max'))}/h at peak"
     )
 
 

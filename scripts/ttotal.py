@@ -327,7 +327,7 @@ def _check_flags(args: argparse.Namespace) -> None:
     if args.poll_s > args.max_wait_s:
         faults.append(f"--poll-s {args.poll_s:g} is longer than --max-wait-s {args.max_wait_s:g}")
     if faults:
-        raise UsageError("; ".join(faults), "fix the flags")
+        raise UsageError("; ".join(faults), "give each the range named, or leave it out")
 
 
 if __name__ == "__main__":

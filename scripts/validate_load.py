@@ -228,7 +228,7 @@ def _check_flags(args: argparse.Namespace) -> None:
     if args.after_s < 0:
         faults.append(f"--after-s {args.after_s:g}: 0 or more")
     if faults:
-        raise UsageError("; ".join(faults), "fix the flags")
+        raise UsageError("; ".join(faults), "give each the range named, or leave it out")
 
 
 if __name__ == "__main__":

@@ -29,7 +29,7 @@ from planner.errors import ExitCode, exit_status
 
 PEERS = {"kokoro-onnx": ("kokoro-onnx", "onnxruntime"), "fastkokoro": ("fastkokoro", "onnxruntime")}
 """The packages whose versions are printed."""
-NOT_PACKAGED = "Kokoro-FastAPI: it is not on the package index"
+NOT_PACKAGED = "Kokoro-FastAPI: it is not published as a package"
 WARM_UP_TEXTS = 3
 
 

@@ -90,7 +90,10 @@ def read_json(path: Path) -> Any:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
         raise UsageError(f"{path}: no such file", "check the path; `ls artifacts/` shows what was measured") from None
-    except (OSError, UnicodeDecodeError) as error:
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        kind = "a folder" if isinstance(error, IsADirectoryError) else "not a text file"
+        raise UsageError(f"{path}: {kind}, not an artifact", "name the .json file that was written") from None
+    except OSError as error:
         raise UsageError(f"{path}: cannot be read: {error}", "check the path and its permissions") from None
     try:
         return json.loads(text)

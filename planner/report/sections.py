@@ -42,7 +42,7 @@ def header(e: Evidence) -> str:
     d = plan.derived
     items = [
         ("scale out above", show.number(d.scaling_target_value), "10 s Maximum, per instance"),
-        ("scale in below", show.number(d.scale_in_threshold), "10 s Maximum, per instance"),
+        ("scale in below", show.number(d.scale_in_threshold), "60 s Maximum, per instance"),
         ("instances", f"{d.min_instances} – {d.max_instances}", "trough to peak"),
         ("admit", f"{d.queue_max_depth}", "queued and executing; then 503"),
         (

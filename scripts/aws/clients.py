@@ -38,7 +38,9 @@ _BAD_CREDENTIALS = frozenset(
     }
 )
 _REGION = re.compile(r"[A-Za-z0-9-]{1,63}")
-_CREDENTIALS_HINT = 'export AWS_PROFILE or AWS_ACCESS_KEY_ID; for the rehearsal: eval "$(python -m rehearsal env)"'
+_CREDENTIALS_HINT = (
+    'export AWS_PROFILE or AWS_ACCESS_KEY_ID; for the rehearsal: eval "$(.venv/bin/python -m rehearsal env)"'
+)
 
 
 def region() -> str:
@@ -142,4 +144,6 @@ def _unreachable_hint() -> str:
     url = aws_endpoint_url()
     if url is None:
         return "check the network and AWS_REGION"
-    return f"AWS_ENDPOINT_URL is {url}: start what listens there (`make rehearsal-up`) or unset it"
+    return (
+        f'AWS_ENDPOINT_URL is {url}: unset it, or `make rehearsal-up` and eval "$(.venv/bin/python -m rehearsal env)"'
+    )

@@ -63,7 +63,12 @@ def module_calls(text: str) -> Iterator[tuple[str, list[str]]]:
     for line in code(text):
         said = words(line)
         for at, word in enumerate(said[:-1]):
-            if word == "-m" and at and Path(said[at - 1]).name.startswith("python") and said[at + 1] != "pip":
+            if (
+                word == "-m"
+                and at
+                and Path(said[at - 1]).name.startswith("python")
+                and said[at + 1] not in ("pip", "venv")
+            ):
                 used = [re.split("[=\\])]", flag)[0] for flag in said[at + 2 :] if flag.startswith("--")]
                 yield command_of([rest.strip('")') for rest in said[at + 1 : at + 3]]), used
 

@@ -122,7 +122,12 @@ LADDER = str(Path(settings.__file__).with_name("ladder.py"))
 
 @pytest.mark.parametrize(
     ("program", "stray"),
-    [(("loadtest.surge",), "extra"), ((*LOCUST, LADDER), "extra"), ((*LOCUST, LADDER), "--unknown")],
+    [
+        (("loadtest.surge",), "extra"),
+        (("loadtest.ladder",), "--unknown"),
+        ((*LOCUST, LADDER), "extra"),
+        ((*LOCUST, LADDER), "--unknown"),
+    ],
 )
 def test_a_word_or_flag_that_nobody_knows_is_bad_input(program: tuple[str, ...], stray: str) -> None:
     command = [sys.executable, "-m", *program, "--endpoint", "e", "--model", "m", stray]

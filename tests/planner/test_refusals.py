@@ -138,7 +138,7 @@ def test_corrupt_files(tmp_path: Path, text: str) -> None:
 
 def test_missing_file_and_directory_given_as_file(tmp_path: Path) -> None:
     assert "no such file" in refused(tmp_path / "out", qmax=tmp_path / "absent.json")
-    assert "cannot be read" in refused(tmp_path / "out", qmax=tmp_path)
+    assert "a folder" in refused(tmp_path / "out", qmax=tmp_path)
 
 
 def test_no_concurrency_meets_the_slo(tmp_path: Path) -> None:

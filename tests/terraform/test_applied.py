@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import io
+import itertools
 import json
 import os
 import re
@@ -295,18 +296,24 @@ def in_service(account: Account) -> None:
         time.sleep(0.1)
 
 
+def policy_arns(account: Account) -> list[str]:
+    found = account.client("application-autoscaling").describe_scaling_policies(ServiceNamespace="sagemaker")
+    return sorted(policy["PolicyARN"] for policy in found["ScalingPolicies"])
+
+
 def test_an_update_keeps_the_live_count_it_is_given(account: Account) -> None:
-    before = account.variant()["config"]
-    account.apply(
-        plan_json=planned(account, "replanned", queue_max_depth=48, max_instances=7), initial_instance_count=2
-    )
+    before, policies = account.variant()["config"], policy_arns(account)
+    plan = planned(account, "replanned", queue_max_depth=48, max_instances=7)
+    shown = said(account.plan(plan_json=plan, initial_instance_count=2))
+    assert '+/- resource "aws_sagemaker_endpoint_configuration" "this"' in shown, "create replacement and then destroy"
+    assert "aws_sagemaker_endpoint.this will be updated in-place" in shown
+    account.apply(plan_json=plan, initial_instance_count=2)
     after = account.variant()
     assert after["config"] != before
     assert (after["DesiredInstanceCount"], after["CurrentInstanceCount"]) == (2, 2)
     remaining = account.client("sagemaker").list_endpoint_configs()["EndpointConfigs"]
     assert [config["EndpointConfigName"] for config in remaining] == [after["config"]]
-    scaling = account.client("application-autoscaling")
-    assert len(scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]) == 2
+    assert policy_arns(account) == policies
     assert account.plan().returncode == UNCHANGED
 
 
@@ -331,6 +338,13 @@ def test_the_operator_policy_allows_every_call(account: Account) -> None:
     found = of_provider_log(Path(account.workdir.environment["TF_LOG_PATH"]).read_text(encoding="utf-8"))
     assert {"sagemaker:UpdateEndpoint", "application-autoscaling:DeregisterScalableTarget"} <= found
     assert refused(found) == []
+
+
+def test_destroy_takes_policies_then_target_then_endpoint(account: Account) -> None:
+    log = Path(account.workdir.environment["TF_LOG_PATH"]).read_text(encoding="utf-8")
+    calls = re.findall(r"rpc\.method=(Delete(?:ScalingPolicy|Endpoint)|DeregisterScalableTarget)\b", log)
+    order = [call for call, _ in itertools.groupby(calls)]
+    assert order == ["DeleteScalingPolicy", "DeregisterScalableTarget", "DeleteEndpoint"]
 
 
 def left(account: Account) -> list[str]:
