@@ -295,8 +295,13 @@ def in_service(account: Account) -> None:
         time.sleep(0.1)
 
 
+def policy_arns(account: Account) -> list[str]:
+    found = account.client("application-autoscaling").describe_scaling_policies(ServiceNamespace="sagemaker")
+    return sorted(policy["PolicyARN"] for policy in found["ScalingPolicies"])
+
+
 def test_an_update_keeps_the_live_count_it_is_given(account: Account) -> None:
-    before = account.variant()["config"]
+    before, policies = account.variant()["config"], policy_arns(account)
     plan = planned(account, "replanned", queue_max_depth=48, max_instances=7)
     shown = said(account.plan(plan_json=plan, initial_instance_count=2))
     assert '+/- resource "aws_sagemaker_endpoint_configuration" "this"' in shown, "create replacement and then destroy"
@@ -307,8 +312,7 @@ def test_an_update_keeps_the_live_count_it_is_given(account: Account) -> None:
     assert (after["DesiredInstanceCount"], after["CurrentInstanceCount"]) == (2, 2)
     remaining = account.client("sagemaker").list_endpoint_configs()["EndpointConfigs"]
     assert [config["EndpointConfigName"] for config in remaining] == [after["config"]]
-    scaling = account.client("application-autoscaling")
-    assert len(scaling.describe_scaling_policies(ServiceNamespace="sagemaker")["ScalingPolicies"]) == 2
+    assert policy_arns(account) == policies
     assert account.plan().returncode == UNCHANGED
 
 
