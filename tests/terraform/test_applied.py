@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import io
+import itertools
 import json
 import os
 import re
@@ -337,6 +338,13 @@ def test_the_operator_policy_allows_every_call(account: Account) -> None:
     found = of_provider_log(Path(account.workdir.environment["TF_LOG_PATH"]).read_text(encoding="utf-8"))
     assert {"sagemaker:UpdateEndpoint", "application-autoscaling:DeregisterScalableTarget"} <= found
     assert refused(found) == []
+
+
+def test_destroy_takes_policies_then_target_then_endpoint(account: Account) -> None:
+    log = Path(account.workdir.environment["TF_LOG_PATH"]).read_text(encoding="utf-8")
+    calls = re.findall(r"rpc\.method=(Delete(?:ScalingPolicy|Endpoint)|DeregisterScalableTarget)\b", log)
+    order = [call for call, _ in itertools.groupby(calls)]
+    assert order == ["DeleteScalingPolicy", "DeregisterScalableTarget", "DeleteEndpoint"]
 
 
 def left(account: Account) -> list[str]:
