@@ -81,3 +81,37 @@ def test_three_thousand_characters_without_punctuation(container_process):
     ((status, data, _),) = answers(container_process, [text], REQUEST_DEADLINE_S="59")
     assert status in (200, 400)
     assert status == 400 or len(data) / 48_000 == pytest.approx(len(text) / 15, rel=0.5)
+
+
+@pytest.mark.slow
+def test_ping_answers_at_once_while_the_queue_is_full(container_process):
+    text = "The train to the coast leaves at ten past nine. Nobody saw him go or asked him why."
+
+    async def run(port):
+        end_s = time.monotonic() + 8
+        async with aiohttp.ClientSession() as client:
+
+            async def caller():
+                statuses = []
+                while time.monotonic() < end_s:
+                    statuses.append((await speak(client, port, text))[0])
+                    await asyncio.sleep(0.05)
+                return statuses
+
+            async def platform():
+                pings = []
+                while time.monotonic() < end_s:
+                    began_s = time.monotonic()
+                    async with client.get(f"http://127.0.0.1:{port}/ping") as response:
+                        pings.append((response.status, time.monotonic() - began_s))
+                    await asyncio.sleep(0.05)
+                return pings
+
+            return await asyncio.gather(platform(), *(caller() for _ in range(4)))
+
+    with container_process("serve", ENGINE="kokoro", MAX_QUEUE_DEPTH="2") as running:
+        running.wait_ready()
+        pings, *callers = asyncio.run(run(running.port))
+    assert {status for statuses in callers for status in statuses} == {200, 503}
+    assert {status for status, _ in pings} == {200}
+    assert max(seconds for _, seconds in pings) < 1
