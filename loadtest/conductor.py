@@ -19,6 +19,7 @@ RAMP_USERS_PER_S = 50
 """Half of what Locust spawns a second."""
 DRAIN_GRACE_S = 10.0
 DEAD_AFTER_S = 10.0
+REPORT_LIMIT_S = 60.0
 """Nothing but failures for this long: the endpoint is gone and higher rungs would learn nothing."""
 DEAD_LEAST = 5
 ENOUGH = 59
@@ -93,6 +94,7 @@ class Conductor:
         self.abandoned: str | None = None
         self._jobs = 0
         self._idle_until_ns = 0
+        self._made_ns = clock.now_ns()
 
     def tick(self) -> int | None:
         """Move on as far as the reports allow."""
@@ -121,6 +123,12 @@ class Conductor:
     def _idle(self) -> None:
         if self._clock.now_ns() < self._idle_until_ns:
             return
+        if not self._inbox.alive() and not self.done:
+            # Locust asks before the first report; without a process to wait for, nothing would ever be waited for.
+            if self._clock.now_ns() - self._made_ns > REPORT_LIMIT_S * 1e9:
+                self.abandoned = f"no load process reported within {REPORT_LIMIT_S:.0f} s"
+                self.phase = Phase.DONE
+            return
         upcoming = None if self.abandoned else next_rung(self._settings, self.done)
         if upcoming is None:
             self.phase = Phase.DONE
@@ -135,6 +143,7 @@ class Conductor:
 
     def _ramp(self) -> None:
         assert self.current is not None
+        self.current.workers |= self._inbox.alive()
         self._check_workers()
         work = self.current.job
         started, last_ns = self._inbox.started(work.id)

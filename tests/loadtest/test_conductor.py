@@ -194,6 +194,25 @@ def test_rejections_void_the_rung_but_not_the_ladder() -> None:
     assert world.conductor.abandoned is None
 
 
+def test_requests_that_are_out_are_waited_for_after_the_first_rung_too() -> None:
+    world = World(ladder("--rungs", "8,16"))
+    assert world.conductor.tick() == 0  # Locust asks before any load process has reported
+    while world.conductor.phase is not Phase.DRAIN:
+        world.step()
+    for _ in range(5):
+        world.users = 8
+        world.step()
+        assert world.conductor.phase is Phase.DRAIN
+    world.step()
+    assert world.conductor.phase is Phase.IDLE
+
+
+def test_a_ladder_that_no_load_process_joins_ends() -> None:
+    world = World(ladder("--rungs", "8"), workers=[])
+    world.run()
+    assert world.conductor.abandoned == "no load process reported within 60 s"
+
+
 def test_a_changed_endpoint_voids_the_rung() -> None:
     world = World(ladder("--rungs", "8"))
     while world.conductor.phase is not Phase.HOLD:
