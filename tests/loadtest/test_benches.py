@@ -87,8 +87,9 @@ def test_schedulers_are_compared_rung_by_rung_and_drawn(published: Qmax, tmp_pat
     half = measured(published, 0.5)
     void = half.ladder[-1].model_copy(update={"verdict": "invalid"})
     half = half.model_copy(update={"ladder": [*half.ladder[:-1], void]})
-    lines = schedulers.table({"fifo": published, "deadline": half}).splitlines()
+    ladders = {"published": published, "fifo": published, "deadline": half}
+    lines = schedulers.table(ladders).splitlines()
     assert [line.split()[0] for line in lines] == ["N", "1", "5", "10", "20", "30", "40", "50"]
     assert {line.split()[-1] for line in lines[1:]} == {"0.50"}
-    chart = schedulers.draw({"fifo": published, "deadline": half}, tmp_path / "chart.svg").read_text()
-    assert "svg" in chart
+    chart = schedulers.draw(ladders, tmp_path / "chart.svg").read_text()
+    assert all(f"<!-- {name}, p95 -->" in chart for name in ladders)

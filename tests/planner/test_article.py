@@ -84,6 +84,11 @@ def test_default_sizing_carries_the_peak_within_the_slo(headroom: Plan) -> None:
     assert headroom.cost["usd_per_million_chars"] == pytest.approx(n * 1.408 / (served * 3600 * 25.2) * 1e6)
 
 
+def test_the_fleet_figures_name_the_routing_they_rely_on(headroom: Plan, article: Measured) -> None:
+    for plan in (headroom, plan_of(article, sizing="published")):
+        assert "LEAST_OUTSTANDING_REQUESTS" in finding(plan, "peak_capacity").detail
+
+
 def test_nine_instances_pay_for_what_they_serve(article: Measured) -> None:
     plan = plan_of(article, sizing="published")
     # 9 x 17.87 rps x 25.2 characters an hour, not 5 000 rps.
