@@ -8,7 +8,7 @@ import unicodedata
 import uuid
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
-from typing import Any, NoReturn
+from typing import Any
 
 from container.audio import CONTENT_TYPES
 from container.errors import RequestError, invalid
@@ -42,7 +42,7 @@ def parse_json(body: bytes | str) -> dict[str, Any]:
         text = body if isinstance(body, str) else body.decode("utf-8")
         if sum(map(_STRING.sub("", text).count, "[{")) > _MOST_NESTED:
             raise invalid("invalid_json", "a request is one flat object")
-        value = json.loads(text, parse_constant=_no_constant)
+        value = json.loads(text)
     except UnicodeDecodeError:
         raise invalid("invalid_json", "the body is not UTF-8") from None
     except ValueError as error:
@@ -50,10 +50,6 @@ def parse_json(body: bytes | str) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise invalid("invalid_json", f"the body must be a JSON object, not {_kind(value)}")
     return value
-
-
-def _no_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is not a JSON number")
 
 
 def parse_request(

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 
 LONGEST_FIRST = ("terraform", "kokoro", "e2e")
 """Markers; every other file is quick."""
+
+
+def pytest_configure() -> None:
+    """Ctrl-C stops what is tested even where the suite itself runs in the background, which ignores it."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
