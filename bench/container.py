@@ -1,4 +1,4 @@
-"""Schedulers side by side on one machine in one run: whole requests in turn against first audio first.
+"""Start, first audio and schedulers side by side in one run: whole requests in turn against first audio first.
 
 ``published`` is what the published container does: float32, one whole request at a time.
 """
@@ -127,7 +127,7 @@ class Server:
                         return
             except aiohttp.ClientConnectionError:
                 pass
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0.05)
         raise RuntimeError(f"the container was not ready within {within_s:g} s")
 
     def stop(self) -> None:
@@ -189,7 +189,20 @@ async def servers(engine: str) -> AsyncIterator[tuple[aiohttp.ClientSession, dic
             server.stop()
 
 
+async def start(engine: str) -> float:
+    """Seconds until a container, started with nothing else to do, answers /ping with 200; stopped again."""
+    began_s = time.monotonic()
+    server = Server("deadline", engine)
+    try:
+        async with aiohttp.ClientSession() as client:
+            await server.ready(client)
+        return time.monotonic() - began_s
+    finally:
+        server.stop()
+
+
 async def compare(engine: str, callers: int, requests: int, repeats: int, seed: int) -> dict[str, Any]:
+    starts_s = [await start(engine) for _ in range(repeats)]
     async with servers(engine) as (client, running):
         alone: dict[str, list[Spoken]] = {name: [] for name in running}
         for _ in range(repeats):
@@ -203,6 +216,7 @@ async def compare(engine: str, callers: int, requests: int, repeats: int, seed: 
     return {
         "engine": engine,
         "callers": callers,
+        "starts_s": starts_s,
         "paragraph": {
             "characters": len(PARAGRAPH),
             "ttfab_s": first_s,
@@ -218,7 +232,9 @@ async def compare(engine: str, callers: int, requests: int, repeats: int, seed: 
 
 def show(result: dict[str, Any]) -> None:
     paragraph, load = result["paragraph"], result["load"]
-    print(f"engine {result['engine']}, one paragraph of {paragraph['characters']} characters, nobody else:")
+    starts = ", ".join(f"{start_s:.1f}" for start_s in result["starts_s"])
+    print(f"engine {result['engine']}, from start to /ping 200: {starts} s")
+    print(f"one paragraph of {paragraph['characters']} characters, nobody else:")
     first_s = paragraph["ttfab_s"]
     print(f"  first audio, whole paragraph in float32   {first_s['published']:7.2f} s")
     print(f"  first audio, whole paragraph              {first_s['fifo']:7.2f} s")
@@ -241,7 +257,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     parser.add_argument("--engine", default="kokoro", choices=("kokoro", "onnx", "replay"))
     parser.add_argument("--callers", type=int, default=8)
     parser.add_argument("--requests", type=int, default=24)
-    parser.add_argument("--repeats", type=int, default=3, help="of the single paragraph; the median counts")
+    parser.add_argument("--repeats", type=int, default=3, help="starts, and turns of the single paragraph (3)")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--json", action="store_true")
     options = parser.parse_args(argv)

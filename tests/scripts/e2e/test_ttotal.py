@@ -15,11 +15,17 @@ from tests.scripts.e2e.conftest import Rehearsed
 pytestmark = pytest.mark.e2e
 
 POLL_S = 0.5
+PROVISIONING_S = 2.0
+WEIGHTS_S = 1.5
 
 
 @pytest.fixture(scope="module")
 def rehearsed(rehearse: Callable[..., Rehearsed]) -> Rehearsed:
-    return rehearse()
+    """Waits that a test stops in last several polls, so that progress always names them."""
+    return rehearse(
+        stages=f"provisioning={PROVISIONING_S},container_start=0.2,health_check=0.3,routing=0",
+        container=f"framework_init=0.01,weights_ready={WEIGHTS_S},warmup_done=0.1",
+    )
 
 
 @pytest.fixture(autouse=True)
@@ -59,8 +65,8 @@ def test_a_scale_out_is_measured_by_stage(rehearsed):
     # 10 s period x 3 datapoints + the 30 s cooldown that was deployed
     assert made["policy_lag"]["bound_s"] == 60
     seconds = {part["end"]: part["seconds"] for part in run["durations"]}
-    assert seconds["instance_logging"] == pytest.approx(1.0, abs=0.5)
-    assert seconds["weights_ready"] == pytest.approx(0.2, abs=0.3)
+    assert seconds["instance_logging"] == pytest.approx(PROVISIONING_S, abs=0.5)
+    assert seconds["weights_ready"] == pytest.approx(WEIGHTS_S, abs=0.3)
     assert seconds["in_service"] == pytest.approx(0.3, abs=0.5)
     assert len(list(rehearsed.out.glob("ttotal-*"))) == 4  # artifact, records, png, svg
     seen = {stage["name"]: datetime.fromisoformat(stage["at"]).timestamp() for stage in run["stages"]}
@@ -123,7 +129,7 @@ def test_a_stopped_run_restores_by_itself(rehearsed, number, mark):
 @pytest.mark.parametrize(
     "mark",
     [
-        "waiting for container_started",
+        "waiting for weights_ready",
         pytest.param("tagging the endpoint", marks=pytest.mark.slow),
         pytest.param("suspending scaling", marks=pytest.mark.slow),
         pytest.param("probing before", marks=pytest.mark.slow),
@@ -176,8 +182,8 @@ def test_late_logs_are_waited_for(rehearsed):
     result = rehearsed.run("ttotal", *rehearsed.ttotal_flags(**{"hold-s": "8"}), "--json")
     run = artifact(result.stdout)["runs"][0]
     seconds = {part["end"]: part["seconds"] for part in run["durations"]}
-    assert seconds["instance_logging"] == pytest.approx(1.0, abs=0.5)
-    assert seconds["weights_ready"] == pytest.approx(0.2, abs=0.3)
+    assert seconds["instance_logging"] == pytest.approx(PROVISIONING_S, abs=0.5)
+    assert seconds["weights_ready"] == pytest.approx(WEIGHTS_S, abs=0.3)
 
 
 @pytest.mark.slow
